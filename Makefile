@@ -1,0 +1,41 @@
+# The two commands of the README are `make demo` and `make test`; each sets up what it needs.
+PYTHON ?= python3.11
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+MIRROR := $(realpath ../shared/data)
+
+ifneq ($(MIRROR),)
+export GPCN_MIRROR ?= $(MIRROR)
+endif
+
+.PHONY: demo test lint types format clean
+.DEFAULT_GOAL := demo
+
+$(STAMP): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "gpcn needs Python 3.11; name yours with: make PYTHON=/path/to/python"; exit 1; }
+	@echo "setting up $(VENV) (the first time takes a few minutes)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch 2>&1 | grep -v "is ignored" || true
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+demo: $(STAMP)  ## the main job on the embedded default: a synthetic graph
+	@$(BIN)/gpcn demo
+
+test: $(STAMP)  ## the whole test suite
+	$(BIN)/python -m pytest -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

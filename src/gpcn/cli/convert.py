@@ -1,0 +1,84 @@
+"""`gpcn convert`: any graph into the native file, or into a pair of CSV tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpcn.cli.options import (
+    Features,
+    GraphArgument,
+    Id,
+    Json,
+    Label,
+    Mirror,
+    Nodes,
+    Source,
+    Splits,
+    Target,
+    Undirected,
+    Weight,
+    load_with_options,
+)
+from gpcn.cli.output import console, print_json, safe
+from gpcn.data import native
+from gpcn.data.tables_out import write_tables
+from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+from gpcn.splits import random_splits
+
+
+def convert(
+    graph: GraphArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A .npz file, or a folder for edges.csv and nodes.csv.")],
+    json: Json = False,
+    mirror: Mirror = None,
+    nodes: Nodes = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
+    id: Id = None,
+    label: Label = None,
+    features: Features = None,
+    split: Splits = None,
+    undirected: Undirected = False,
+    random: Annotated[
+        int,
+        typer.Option("--random-splits", metavar="N", help="Replace the splits by N random 50/25/25 ones."),
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random splits.")] = 0,
+    name: Annotated[str | None, typer.Option("--name", help="What to call the graph from now on.")] = None,
+) -> None:
+    """Convert a graph to the native .npz, which loads fastest, or to a folder of CSV tables.
+
+    Example: [bold]gpcn convert edges.csv --nodes nodes.csv --random-splits 10 --out mine.npz[/bold]
+    """
+    loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
+    if random:
+        loaded = random_splits(loaded, count=random, seed=seed)
+    if name is not None:
+        loaded = replace(loaded, name=name)
+    write_graph(loaded, out)
+    report_written(loaded, out, json)
+
+
+def write_graph(graph: Graph, out: Path) -> None:
+    """Write to the kind of place that `out` names."""
+    if out.suffix == ".npz":
+        native.write(graph, out)
+    elif out.suffix == "" and not out.is_file():
+        write_tables(graph, out)
+    else:
+        raise ConfigError(f"cannot write to {out}; expected a name that ends in .npz, or a folder for CSV tables")
+
+
+def report_written(graph: Graph, out: Path, json: bool) -> None:
+    """Say what was written where."""
+    if json:
+        sizes = {"nodes": graph.num_nodes, "edges": graph.num_edges, "splits": len(graph.splits)}
+        print_json({"out": str(out), "name": graph.name, **sizes, "fingerprint": graph.fingerprint()})
+    else:
+        console().print(f"{safe(graph)} → {safe(out)}", highlight=False)

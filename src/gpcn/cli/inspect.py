@@ -1,0 +1,103 @@
+"""`gpcn inspect`: what is in a graph, how much neighbours agree, and what may be wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from gpcn.cli.options import (
+    Features,
+    GraphArgument,
+    Id,
+    Json,
+    Label,
+    Mirror,
+    Nodes,
+    Source,
+    Splits,
+    Target,
+    Undirected,
+    Weight,
+    load_with_options,
+)
+from gpcn.cli.output import console, number, print_json, safe, table
+from gpcn.inspection import inspect
+
+LARGEST_MATRIX = 12
+
+
+def inspect_graph(
+    graph: GraphArgument,
+    json: Json = False,
+    mirror: Mirror = None,
+    nodes: Nodes = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
+    id: Id = None,
+    label: Label = None,
+    features: Features = None,
+    split: Splits = None,
+    undirected: Undirected = False,
+) -> None:
+    """Describe a graph: size, classes, homophily, health.
+
+    Examples: [bold]gpcn inspect texas[/bold], [bold]gpcn inspect edges.csv --nodes people.csv --label role[/bold]
+    """
+    loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
+    facts = inspect(loaded)
+    if json:
+        print_json(facts)
+    else:
+        show(facts, console())
+
+
+def show(facts: dict[str, Any], to: Console) -> None:
+    """The description for people."""
+    direction = "directed" if facts["directed"] else "undirected"
+    to.print(f"[bold]{safe(facts['name'])}[/bold]", highlight=False)
+    lines = {
+        "nodes": f"{facts['nodes']:,}" + (f" ({facts['unlabelled']:,} without a label)" if facts["unlabelled"] else ""),
+        "edges": f"{facts['edges']:,} {direction}{', weighted' if facts['weighted'] else ''}, "
+        f"mean degree {facts['degree']['mean']:.1f}, largest {facts['degree']['max']:,}",
+        "features": f"{facts['features']:,} ({facts['features_stored']})",
+        "classes": f"{facts['classes']}: " + ", ".join(f"{safe(k)} {v:,}" for k, v in facts["class_counts"].items()),
+        "splits": _splits(facts),
+        "metric": facts["metric"],
+    }
+    sizes = table("", "")
+    sizes.show_header = False
+    for key, text in lines.items():
+        sizes.add_row(key, text)
+    to.print(sizes, highlight=False)
+    measures = table("homophily", "value", numeric=("value",))
+    for key in ("edge", "node", "class_insensitive", "adjusted"):
+        measures.add_row(key.replace("_", "-"), number(facts[f"{key}_homophily"]))
+    measures.add_row("label informativeness", number(facts["label_informativeness"]))
+    to.print()
+    to.print(measures, highlight=False)
+    to.print(f"→ {facts['verdict']}", highlight=False)
+    _compatibility(facts, to)
+    for warning in facts["warnings"]:
+        to.print(f"[yellow]! {safe(warning)}[/yellow]", highlight=False)
+    for note in facts["notes"]:
+        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
+
+
+def _splits(facts: dict[str, Any]) -> str:
+    if not facts["splits"]:
+        return "none; add a split column, or random ones with gpcn convert --random-splits 5"
+    first = facts["split_sizes"][0]
+    return f"{facts['splits']}, the first with {first['train']:,} / {first['val']:,} / {first['test']:,} nodes"
+
+
+def _compatibility(facts: dict[str, Any], to: Console) -> None:
+    if facts["classes"] > LARGEST_MATRIX:
+        return
+    names = [safe(name) for name in facts["class_counts"]]
+    to.print("\nshare of each class's edges that go to class …", highlight=False)
+    matrix = table("from", *names, numeric=tuple(names))
+    for name, row in zip(names, facts["compatibility"], strict=True):
+        matrix.add_row(name, *(f"{value:.2f}" for value in row))
+    to.print(matrix, highlight=False)

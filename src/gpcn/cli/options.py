@@ -1,0 +1,81 @@
+"""Options that several commands take, defined once, and the graph they describe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpcn.data.load import load
+from gpcn.data.tables import Columns
+from gpcn.graph import Graph
+
+GraphArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="A dataset's name, a folder with edges.* and nodes.*, or a file (csv, tsv, parquet, npz, graphml, txt).",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Mirror = Annotated[
+    Path | None,
+    typer.Option("--mirror", metavar="DIR", help="Folder with the datasets' raw files (else GPCN_MIRROR)."),
+]
+Nodes = Annotated[
+    Path | None,
+    typer.Option("--nodes", metavar="FILE", help="Table of nodes, where GRAPH is a table of edges."),
+]
+Source = Annotated[str | None, typer.Option("--source", metavar="COLUMN", help="Edges: where an edge starts.")]
+Target = Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="Edges: where an edge ends.")]
+Weight = Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Edges: weight, a number above 0.")]
+Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Nodes: the id that edges refer to.")]
+Label = Annotated[
+    str | None,
+    typer.Option("--label", metavar="COLUMN", help="Nodes: the class; empty means to be predicted."),
+]
+Features = Annotated[
+    str | None,
+    typer.Option("--features", metavar="A,B,…", help="Nodes: columns to use (default: all others)."),
+]
+Splits = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        metavar="A,B,…",
+        help="Nodes: columns that say train, val or test (default: split, split_0, …).",
+    ),
+]
+Undirected = Annotated[bool, typer.Option("--undirected", help="Edges are listed once but hold in both directions.")]
+
+
+def load_with_options(
+    graph: str,
+    mirror: Path | None,
+    nodes: Path | None,
+    source: str | None,
+    target: str | None,
+    weight: str | None,
+    id: str | None,
+    label: str | None,
+    features: str | None,
+    split: str | None,
+    undirected: bool,
+) -> Graph:
+    """The graph that these options describe."""
+    columns = Columns(
+        source=source,
+        target=target,
+        weight=weight,
+        id=id,
+        label=label,
+        features=_several(features),
+        splits=_several(split),
+        undirected=undirected,
+    )
+    return load(graph, nodes=nodes, columns=columns, mirror=mirror)
+
+
+def _several(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())

@@ -1,0 +1,45 @@
+"""What all commands share: JSON on stdout, tables for people, complaints on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on stdout; NaN never appears."""
+    typer.echo(json.dumps(document, indent=2, allow_nan=False))
+
+
+def console() -> Console:
+    """Where text for people goes; wide enough for a table when not a terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=120, soft_wrap=False)
+
+
+def complain(sentence: str) -> None:
+    """An error, on stderr, in one line."""
+    typer.echo(f"error: {' '.join(sentence.split())}", err=True)
+
+
+def safe(text: object) -> str:
+    """Text from files and users, so that none of it is taken for markup and no control character gets through."""
+    return escape("".join(letter if letter.isprintable() else "�" for letter in str(text)))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number for a table; undefined is a dash."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def table(*columns: str, numeric: tuple[str, ...] = ()) -> Table:
+    """A plain table; numeric columns stand right."""
+    made = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in numeric else "left")
+    return made

@@ -1,0 +1,1 @@
+"""From files to `Graph`: the catalog of benchmarks, the users' own files, and graphs made on order."""

@@ -1,0 +1,123 @@
+"""One door for every graph: a dataset's name or a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpcn.data import catalog, delimited, native, readers
+from gpcn.data.archives import read_npz
+from gpcn.data.benchmark import load_dataset
+from gpcn.data.interop import from_networkx
+from gpcn.data.tables import Columns, assemble
+from gpcn.errors import DataError, near_matches
+from gpcn.graph import Graph
+
+TABLES = delimited.SUFFIXES
+
+
+def load(
+    source: str | Path,
+    *,
+    nodes: str | Path | None = None,
+    columns: Columns | None = None,
+    mirror: str | Path | None = None,
+    require_labels: bool = True,
+) -> Graph:
+    """The graph called or stored at `source`.
+
+    Args:
+        source: a dataset's name (see `gpcn datasets`); a folder with `edges.*` and `nodes.*`; a table of edges
+            (`.csv`, `.tsv`, `.parquet`); an edge list (`.txt`, `.edges`, `.edgelist`); `.npz`; `.graphml`. A
+            dataset's name wins over a file of the same name: write `./texas` for the file.
+        nodes: the table of nodes that goes with a table or list of edges.
+        columns: which column is what, where the usual names do not tell.
+        mirror: a folder with the raw files of the datasets.
+        require_labels: whether a graph without any label is an error.
+    """
+    columns = columns or Columns()
+    if isinstance(source, str) and source in catalog.names():
+        return load_dataset(source, mirror=None if mirror is None else Path(mirror))
+    path = Path(source)
+    if not path.exists():
+        if path.suffix or len(path.parts) > 1:
+            raise DataError(f"there is no file or folder {path}; check the path")
+        raise DataError(f"{source!r} is neither a dataset nor a file; {near_matches(str(source), catalog.names())}")
+    try:
+        graph = _load_path(path, None if nodes is None else Path(nodes), columns, require_labels)
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename or path}: {error.strerror or error}") from error
+    if require_labels and graph.labelled.size == 0:
+        raise DataError(f"{path} has no labels: all are -1; expected a label for some nodes")
+    return graph
+
+
+def _load_path(path: Path, nodes: Path | None, columns: Columns, require_labels: bool) -> Graph:
+    if path.is_dir():
+        edges, own_nodes = _find_pair(path)
+        return _load_tables(edges, nodes or own_nodes, columns, path.resolve().name, require_labels)
+    if path.suffix == ".npz":
+        return _load_npz(path)
+    if path.suffix in TABLES or path.suffix in delimited.EDGE_LISTS:
+        return _load_tables(path, nodes, columns, path.stem, require_labels)
+    if path.suffix == ".graphml":
+        return _load_graphml(path, columns, require_labels)
+    known = ", ".join((*TABLES, *delimited.EDGE_LISTS, ".npz", ".graphml"))
+    raise DataError(f"{path} has an unknown ending {path.suffix!r}; expected a folder or one of {known}")
+
+
+def _find_pair(folder: Path) -> tuple[Path, Path | None]:
+    def find(stem: str) -> Path | None:
+        found = [folder / f"{stem}{suffix}" for suffix in TABLES if (folder / f"{stem}{suffix}").is_file()]
+        if len(found) > 1:
+            raise DataError(f"{folder} holds {found[0].name} and {found[1].name}; expected one of them")
+        return found[0] if found else None
+
+    edges = find("edges")
+    if edges is None:
+        raise DataError(f"{folder} holds no edges table; expected edges.csv, edges.tsv or edges.parquet")
+    return edges, find("nodes")
+
+
+def _load_tables(edges: Path, nodes: Path | None, columns: Columns, name: str, require_labels: bool) -> Graph:
+    if edges.suffix in delimited.EDGE_LISTS:
+        edge_table = delimited.read_edge_list(edges)
+        columns = columns.in_edges(edge_table.column_names, str(edges))
+    else:
+        columns = columns.in_edges(delimited.column_names(edges), str(edges))
+        ends = (str(columns.source), str(columns.target))
+        edge_table = delimited.read_table(edges, text=ends, only=(*ends, *([columns.weight] if columns.weight else [])))
+    node_table = None
+    if nodes is not None:
+        if not nodes.is_file():
+            raise DataError(f"there is no file {nodes}; check --nodes")
+        columns = columns.in_nodes(delimited.column_names(nodes), str(nodes))
+        texts = [name for name in (columns.id, columns.label, *(columns.splits or ())) if name]
+        node_table = delimited.read_table(nodes, text=texts, only=(*texts, *(columns.features or ())))
+    return assemble(edge_table, node_table, columns, name=name, require_labels=require_labels)
+
+
+def _load_npz(path: Path) -> Graph:
+    arrays = read_npz(path, str(path))
+    if native.is_native(arrays):
+        return native.from_arrays(arrays, str(path))
+    if "node_features" in arrays:
+        fields = readers.heterophilous_fields(arrays, str(path), directed=True)
+        return Graph(**fields, name=path.stem)
+    raise DataError(
+        f"{path} holds the arrays {', '.join(sorted(arrays)) or '(none)'}; expected a file written by gpcn convert, or "
+        "edges, node_features and node_labels"
+    )
+
+
+def _load_graphml(path: Path, columns: Columns, require_labels: bool) -> Graph:
+    import networkx as nx
+
+    if b"<!ENTITY" in path.read_bytes():
+        raise DataError(f"{path} defines XML entities, which can be used to attack readers; remove them")
+    try:
+        graph = nx.read_graphml(path)
+    except Exception as error:
+        raise DataError(
+            f"{path} is not readable GraphML: {str(error).splitlines()[0] if str(error) else error!r}"
+        ) from error
+    return from_networkx(graph, columns, name=path.stem, require_labels=require_labels)

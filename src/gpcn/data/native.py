@@ -1,0 +1,167 @@
+"""The native format: one `.npz` of plain arrays that holds a whole `Graph`.
+
+meta                    UTF-8 JSON: format, version, name, metric, label_names, feature_names, notes
+adjacency.indptr, adjacency.indices, adjacency.data (absent where all weights are 1)
+features | features.indptr, features.indices, features.data, features.shape
+labels                  int64 [N], -1 unknown
+splits                  uint8 [S, N]: 0 in no part, 1 train, 2 val, 3 test
+node_ids.text, node_ids.ends    UTF-8 bytes of all ids, and where each one ends
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from gpcn.atomic import replacing
+from gpcn.data.archives import Arrays, read_npz
+from gpcn.errors import DataError
+from gpcn.graph import ROLES, Graph, Split
+
+FORMAT = "gpcn-graph"
+VERSION = 1
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write `graph` to `path`; a kill at any moment leaves the old file or the new one."""
+    with replacing(path) as stream:
+        _save(stream, _to_arrays(graph))
+
+
+def read(path: Path) -> Graph:
+    """Read a graph written by `write`."""
+    return from_arrays(read_npz(path, str(path)), str(path))
+
+
+def is_native(arrays: Arrays) -> bool:
+    """Whether an archive claims to be of this format."""
+    return "meta" in arrays and "adjacency.indptr" in arrays
+
+
+def from_arrays(arrays: Arrays, name: str) -> Graph:
+    """The graph in `arrays`, checked like any other."""
+    meta = _meta(arrays, name)
+    try:
+        labels = arrays["labels"]
+        fields: dict[str, Any] = {
+            "adjacency": _matrix(arrays, "adjacency", (labels.size, labels.size)),
+            "features": _feature_matrix(arrays),
+            "labels": labels,
+            "splits": _splits(arrays.get("splits")),
+        }
+    except KeyError as missing:
+        raise DataError(f"{name} lacks the array {missing}; expected a file written by gpcn convert") from missing
+    except (ValueError, IndexError) as error:
+        raise DataError(f"{name} is damaged: {error}") from error
+    if "node_ids.text" in arrays:
+        fields["node_ids"] = _unpack(arrays["node_ids.text"], arrays["node_ids.ends"], name)
+    known = ("name", "metric", "label_names", "feature_names", "notes")
+    return Graph(**fields, **{key: meta[key] for key in known if meta.get(key) is not None})
+
+
+def _to_arrays(graph: Graph) -> Arrays:
+    meta = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": graph.name,
+        "metric": graph.metric,
+        "label_names": graph.label_names,
+        "feature_names": graph.feature_names,
+        "notes": graph.notes,
+    }
+    arrays: Arrays = {
+        "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
+        "adjacency.indptr": graph.adjacency.indptr,
+        "adjacency.indices": graph.adjacency.indices,
+        "labels": graph.labels,
+        "splits": _roles(graph),
+    }
+    if graph.weighted:
+        arrays["adjacency.data"] = graph.adjacency.data
+    if isinstance(graph.features, np.ndarray):
+        arrays["features"] = graph.features
+    else:
+        for part in ("indptr", "indices", "data"):
+            arrays[f"features.{part}"] = getattr(graph.features, part)
+        arrays["features.shape"] = np.array(graph.features.shape, dtype=np.int64)
+    if graph.node_ids is not None:
+        encoded = [item.encode() for item in graph.node_ids]
+        arrays["node_ids.text"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        arrays["node_ids.ends"] = np.cumsum([len(item) for item in encoded], dtype=np.int64)
+    return arrays
+
+
+def _save(stream: BinaryIO, arrays: Arrays) -> None:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for key, array in arrays.items():
+            member = zipfile.ZipInfo(f"{key}.npy", date_time=(1980, 1, 1, 0, 0, 0))  # same graph, same bytes
+            with archive.open(member, "w", force_zip64=True) as target:
+                np.lib.format.write_array(target, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _meta(arrays: Arrays, name: str) -> dict[str, Any]:
+    try:
+        meta = json.loads(arrays["meta"].astype(np.uint8).tobytes().decode())
+    except (KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(f"{name} has no readable description; expected a file written by gpcn convert") from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise DataError(f"{name} is not in the gpcn format; expected a file written by gpcn convert")
+    if meta.get("version") != VERSION:
+        raise DataError(
+            f"{name} has format version {meta.get('version')}; this gpcn reads version {VERSION}; upgrade gpcn"
+        )
+    for field, item in (
+        ("name", str),
+        ("metric", str),
+        ("label_names", list),
+        ("feature_names", list),
+        ("notes", list),
+    ):
+        if meta.get(field) is not None and not isinstance(meta[field], item):
+            raise DataError(f"{name}: {field} is {type(meta[field]).__name__}; expected {item.__name__}")
+    return meta
+
+
+def _matrix(arrays: Arrays, key: str, shape: tuple[int, ...]) -> sp.csr_array:
+    indices, indptr = arrays[f"{key}.indices"], arrays[f"{key}.indptr"]
+    data = arrays.get(f"{key}.data")
+    if data is None:
+        data = np.ones(indices.size, dtype=np.float32)
+    matrix = sp.csr_array((data, indices, indptr), shape=(int(shape[0]), int(shape[1])))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _feature_matrix(arrays: Arrays) -> npt.NDArray[Any] | sp.csr_array:
+    if "features" in arrays:
+        return arrays["features"]
+    return _matrix(arrays, "features", tuple(arrays["features.shape"].tolist()))
+
+
+def _roles(graph: Graph) -> npt.NDArray[np.uint8]:
+    roles = np.zeros((len(graph.splits), graph.num_nodes), dtype=np.uint8)
+    for row, split in zip(roles, graph.splits, strict=True):
+        for code, role in enumerate(ROLES, start=1):
+            row[getattr(split, role)] = code
+    return roles
+
+
+def _splits(roles: npt.NDArray[Any] | None) -> tuple[Split, ...]:
+    if roles is None:
+        return ()
+    return tuple(Split(**{role: np.flatnonzero(row == code) for code, role in enumerate(ROLES, 1)}) for row in roles)
+
+
+def _unpack(text: npt.NDArray[Any], ends: npt.NDArray[Any], name: str) -> list[str]:
+    blob = text.astype(np.uint8).tobytes()
+    stops = ends.tolist()
+    try:
+        return [blob[start:stop].decode() for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: the node ids are not UTF-8; the file is damaged") from error

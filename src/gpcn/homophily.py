@@ -1,0 +1,127 @@
+"""How much linked nodes agree: five measures and the class compatibility matrix.
+
+All measures look at edges between two labelled, different nodes; self-loops and unlabelled ends are left out.
+Edge weights are not used. `edge`, `node` and `class_insensitive` follow the edges as stored (a directed edge
+counts once, from its source); `adjusted` and `label_informativeness` are defined for undirected graphs and
+see every edge in both directions. A measure that is undefined (no such edge, one class) is `None`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpcn.graph import UNKNOWN, Graph, IntVector
+
+
+@dataclass(frozen=True)
+class Homophily:
+    """The measures of one graph; `compatibility[i, j]` is the share of class `i`'s edges that go to class `j`."""
+
+    edge: float | None
+    node: float | None
+    class_insensitive: float | None
+    adjusted: float | None
+    label_informativeness: float | None
+    compatibility: npt.NDArray[np.float64]
+
+
+def measure(graph: Graph) -> Homophily:
+    """All measures of `graph`."""
+    source, target = _comparable_edges(graph)
+    labels, classes = graph.labels, graph.num_classes
+    counts = _class_pairs(labels[source], labels[target], classes)
+    same = labels[source] == labels[target]
+    symmetric = graph if not graph.directed else graph.symmetrized()
+    undirected = counts
+    if symmetric is not graph:
+        both = _comparable_edges(symmetric)
+        undirected = _class_pairs(labels[both[0]], labels[both[1]], classes)
+    return Homophily(
+        edge=float(same.mean()) if same.size else None,
+        node=_node(source, same, graph.num_nodes),
+        class_insensitive=_class_insensitive(counts, labels),
+        adjusted=_adjusted(undirected),
+        label_informativeness=_label_informativeness(undirected),
+        compatibility=_row_shares(counts),
+    )
+
+
+def verdict(homophily: Homophily) -> str:
+    """What the adjusted homophily means for somebody about to choose a model."""
+    value = homophily.adjusted
+    if value is None:
+        return "homophily is undefined here: there is only one class, or no edge joins two labelled nodes"
+    if value >= 0.5:
+        return "neighbours mostly agree: plain graph convolution works well here"
+    if value >= 0.15:
+        return "neighbours agree somewhat: convolution helps, but do not rely on it alone"
+    informative = homophily.label_informativeness or 0.0
+    if value <= -0.05 or informative >= 0.1:
+        return (
+            "neighbours disagree, but in a pattern: plain GCN will struggle, "
+            "models that use each hop apart can learn it"
+        )
+    return "neighbours say little about a node's class: let features and link patterns compete with convolution"
+
+
+def _comparable_edges(graph: Graph) -> tuple[IntVector, IntVector]:
+    source, target = graph.edge_index
+    known = (graph.labels[source] != UNKNOWN) & (graph.labels[target] != UNKNOWN) & (source != target)
+    return source[known], target[known]
+
+
+def _class_pairs(first: IntVector, second: IntVector, classes: int) -> npt.NDArray[np.float64]:
+    pairs = np.bincount(first * classes + second, minlength=classes * classes)
+    return pairs.reshape(classes, classes).astype(np.float64)
+
+
+def _node(source: IntVector, same: npt.NDArray[np.bool_], nodes: int) -> float | None:
+    """The mean, over nodes with a neighbour, of the share of neighbours in the node's own class."""
+    degree = np.bincount(source, minlength=nodes)
+    agreeing = np.bincount(source[same], minlength=nodes)
+    linked = degree > 0
+    return float((agreeing[linked] / degree[linked]).mean()) if linked.any() else None
+
+
+def _class_insensitive(counts: npt.NDArray[np.float64], labels: IntVector) -> float | None:
+    """`1/(C-1) Σ_k max(0, h_k - n_k/n)` with `h_k` the share of class k's edges that stay in the class."""
+    classes = len(counts)
+    if classes < 2 or not counts.sum():
+        return None
+    sizes = np.bincount(labels[labels != UNKNOWN], minlength=classes)
+    stay = np.diag(_row_shares(counts))
+    return float(np.maximum(stay - sizes / sizes.sum(), 0).sum() / (classes - 1))
+
+
+def _adjusted(counts: npt.NDArray[np.float64]) -> float | None:
+    """`(h - Σ_k p_k²) / (1 - Σ_k p_k²)` with `p_k` class k's share of all edge ends."""
+    if not counts.sum():
+        return None
+    joint = counts / counts.sum()
+    expected = float((joint.sum(axis=1) ** 2).sum())
+    if np.isclose(expected, 1):
+        return None
+    return float((np.trace(joint) - expected) / (1 - expected))
+
+
+def _label_informativeness(counts: npt.NDArray[np.float64]) -> float | None:
+    """`I(y_u; y_v) / H(y_u)` over the ends of a random edge."""
+    if not counts.sum():
+        return None
+    joint = counts / counts.sum()
+    ends = joint.sum(axis=1)
+    entropy = -float((ends[ends > 0] * np.log(ends[ends > 0])).sum())
+    if np.isclose(entropy, 0):
+        return None
+    independent = np.outer(ends, joint.sum(axis=0))
+    seen = joint > 0
+    return float((joint[seen] * np.log(joint[seen] / independent[seen])).sum() / entropy)
+
+
+def _row_shares(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    totals = counts.sum(axis=1, keepdims=True)
+    shares: npt.NDArray[np.float64] = np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
+    return shares

@@ -1,0 +1,59 @@
+"""Everything worth knowing about a graph, in one record: size, balance, homophily, health."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpcn import health, homophily
+from gpcn.graph import ROLES, Graph
+
+
+def inspect(graph: Graph) -> dict[str, Any]:
+    """A JSON-ready description; what is undefined is `None`."""
+    agreement = homophily.measure(graph)
+    condition = health.check(graph)
+    out_degree = np.diff(graph.adjacency.indptr)
+    return {
+        "name": graph.name,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "directed": graph.directed,
+        "weighted": graph.weighted,
+        "self_loops": int(np.count_nonzero(graph.adjacency.diagonal())),
+        "features": graph.num_features,
+        "features_stored": "sparse" if graph.has_sparse_features else "dense",
+        "classes": graph.num_classes,
+        "class_counts": _class_counts(graph),
+        "unlabelled": int(graph.num_nodes - graph.labelled.size),
+        "metric": graph.metric,
+        "degree": {
+            "mean": float(out_degree.mean()),
+            "median": float(np.median(out_degree)),
+            "max": int(out_degree.max()),
+        },
+        "edge_homophily": agreement.edge,
+        "node_homophily": agreement.node,
+        "class_insensitive_homophily": agreement.class_insensitive,
+        "adjusted_homophily": agreement.adjusted,
+        "label_informativeness": agreement.label_informativeness,
+        "verdict": homophily.verdict(agreement),
+        "compatibility": agreement.compatibility.tolist(),
+        "isolated_nodes": condition.isolated_nodes,
+        "constant_features": condition.constant_features,
+        "twin_nodes": condition.twin_nodes,
+        "train_test_duplicates": max(condition.train_test_duplicates, default=0),
+        "train_test_duplicates_per_split": list(condition.train_test_duplicates),
+        "splits": len(graph.splits),
+        "split_sizes": [{role: int(getattr(split, role).size) for role in ROLES} for split in graph.splits],
+        "warnings": list(condition.warnings),
+        "notes": list(graph.notes),
+        "fingerprint": graph.fingerprint(),
+    }
+
+
+def _class_counts(graph: Graph) -> dict[str, int]:
+    counts = np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes)
+    names = graph.label_names or [str(number) for number in range(graph.num_classes)]
+    return {name: int(count) for name, count in zip(names, counts, strict=True)}
