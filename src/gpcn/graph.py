@@ -252,10 +252,7 @@ def _adjacency(given: object) -> SparseMatrix:
         raise DataError(f"the adjacency has shape {matrix.shape}; expected N by N")
     if matrix.shape[0] == 0:
         raise DataError("the graph has no nodes; expected at least one")
-    if matrix is given or not matrix.has_canonical_format or not matrix.data.all():
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
+    matrix = _canonical(matrix)
     bad = np.flatnonzero(~np.isfinite(matrix.data) | (matrix.data < 0))
     if bad.size:
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
@@ -276,11 +273,7 @@ def _features(given: Any, graph: Graph) -> FloatMatrix | SparseMatrix:
     if matrix.ndim != 2 or matrix.shape[0] != nodes:
         raise DataError(f"the features have shape {matrix.shape}; expected {nodes} rows, one per node")
     if isinstance(matrix, sp.csr_array):
-        if matrix is given:
-            matrix = matrix.copy()
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-        matrix = _small_indices(matrix)
+        matrix = _small_indices(_canonical(matrix))
         values = matrix.data
     else:
         matrix = np.ascontiguousarray(matrix)
@@ -369,6 +362,16 @@ def _positions(given: object, role: str) -> IntVector:
 def _first_repeated(names: Iterable[str]) -> str:
     seen: set[str] = set()
     return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+
+
+def _canonical(matrix: SparseMatrix) -> SparseMatrix:
+    """Sorted, without repeated entries or stored zeros; the giver's own arrays are never changed."""
+    if matrix.has_canonical_format and matrix.data.all():
+        return matrix
+    matrix = matrix.copy()
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def _small_indices(matrix: SparseMatrix) -> SparseMatrix:

@@ -226,7 +226,7 @@ _ENTRIES = (
         metric="roc_auc",
         citation=f"{ROZEMBERCZKI}; splits: {LIM}",
         licence=UNLICENSED,
-        note="mutual friendships, listed once in the file, stored in both directions; 2,514 of 3,170 games are used (the "
+        note="mutual friendships, listed once in the file, stored in both directions; 2,514 games are used (the "
         "published count of 2,545 is not what the files hold)",
     ),
     _facebook("penn94", "Penn94", 41554, 1362229, 4814, "fb100-Penn94-splits.npy"),

@@ -15,7 +15,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.message import Message
 from pathlib import Path
+from typing import IO
 
 import platformdirs
 from filelock import FileLock
@@ -71,6 +73,18 @@ class RemoteFile:
         owner, repository, rest = self.path.split("/", 2)
         base = os.environ.get("GPCN_DOWNLOAD_BASE", DOWNLOAD_BASE).rstrip("/")
         return f"{base}/{owner}/{repository}/{self.commit}/{urllib.parse.quote(rest)}"
+
+
+class _SameScheme(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but never from https to something weaker."""
+
+    def redirect_request(  # noqa: D102, PLR0917
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    ) -> urllib.request.Request | None:
+        if urllib.parse.urlsplit(newurl).scheme != urllib.parse.urlsplit(req.full_url).scheme:
+            fp.close()
+            raise FetchError(f"{req.full_url} redirects to {newurl}; expected to stay on the same kind of connection")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def cache_folder() -> Path:
@@ -157,6 +171,7 @@ def _transfer(file: RemoteFile, partial: Path) -> None:
             _transfer_once(file, partial)
             return
         except urllib.error.HTTPError as error:
+            error.close()
             if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 partial.unlink(missing_ok=True)
                 continue
@@ -184,9 +199,7 @@ def _transfer_once(file: RemoteFile, partial: Path) -> None:
     request = urllib.request.Request(file.url(), headers={"User-Agent": "gpcn"})  # noqa: S310
     if have:
         request.add_header("Range", f"bytes={have}-")
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
-        if urllib.parse.urlsplit(answer.url).scheme != urllib.parse.urlsplit(file.url()).scheme:
-            raise FetchError(f"{file.url()} redirects to {answer.url}; expected to stay on the same kind of connection")
+    with urllib.request.build_opener(_SameScheme).open(request, timeout=TIMEOUT_SECONDS) as answer:
         continues = answer.status == http.HTTPStatus.PARTIAL_CONTENT
         have = have if continues else 0
         length = answer.headers.get("Content-Length")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,9 @@ def to_pyg(graph: Graph) -> Data:
         data.x = torch.tensor(graph.features)
     else:
         ends, columns, values = (torch.tensor(getattr(graph.features, part)) for part in ("indptr", "indices", "data"))
-        data.x = torch.sparse_csr_tensor(ends, columns, values, size=graph.features.shape)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
+            data.x = torch.sparse_csr_tensor(ends, columns, values, size=graph.features.shape, check_invariants=True)
     if graph.weighted:
         data.edge_weight = torch.tensor(graph.adjacency.data)
     for role in ROLES if graph.splits else ():

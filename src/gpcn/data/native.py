@@ -55,12 +55,12 @@ def from_arrays(arrays: Arrays, name: str) -> Graph:
             "labels": labels,
             "splits": _splits(arrays.get("splits")),
         }
+        if "node_ids.text" in arrays:
+            fields["node_ids"] = _unpack(arrays["node_ids.text"], arrays["node_ids.ends"], name)
     except KeyError as missing:
         raise DataError(f"{name} lacks the array {missing}; expected a file written by gpcn convert") from missing
     except (ValueError, IndexError) as error:
         raise DataError(f"{name} is damaged: {error}") from error
-    if "node_ids.text" in arrays:
-        fields["node_ids"] = _unpack(arrays["node_ids.text"], arrays["node_ids.ends"], name)
     known = ("name", "metric", "label_names", "feature_names", "notes")
     return Graph(**fields, **{key: meta[key] for key in known if meta.get(key) is not None})
 

@@ -1,0 +1,173 @@
+"""The command line as a user meets it: real processes, real exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpcn import load, synthesize
+from gpcn.data import catalog
+from gpcn.data.tables_out import write_tables
+
+
+def gpcn(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "gpcn", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | env, check=False)
+
+
+def document(*words: object, **env: str):
+    answer = gpcn(*words, "--json", **env)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+    return json.loads(answer.stdout)
+
+
+def refused(*words: object, **env: str) -> str:
+    """The one sentence on stderr of a command that must fail."""
+    answer = gpcn(*words, **env)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert answer.stdout == ""
+    assert answer.stderr.startswith("error: ")
+    assert answer.stderr.count("\n") == 1
+    return answer.stderr.strip()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_tables(synthesize(nodes=80, degree=4, unlabelled=0.1), tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def test_datasets_lists_every_entry(mirror: Path) -> None:
+    rows = document("datasets", GPCN_MIRROR=str(mirror))
+    assert [row["name"] for row in rows] == catalog.names()
+    wanted = {"name", "nodes", "edges", "features", "classes", "splits", "metric", "available"}
+    assert all(wanted <= row.keys() for row in rows)
+    available = {row["name"] for row in rows if row["available"]}
+    assert {"chameleon", "texas", "twitch-de", "reed98"} <= available
+    assert "penn94" not in available
+
+
+def test_datasets_for_people() -> None:
+    answer = gpcn("datasets")
+    assert answer.returncode == 0
+    assert "roman-empire" in answer.stdout
+    assert "by hand" in answer.stdout
+
+
+@pytest.mark.mirror
+def test_inspect_a_dataset(mirror: Path) -> None:
+    facts = document("inspect", "chameleon", "--mirror", mirror)
+    wanted = (
+        "nodes edges features classes edge_homophily node_homophily class_insensitive_homophily adjusted_homophily "
+        "label_informativeness train_test_duplicates splits"
+    )
+    assert set(wanted.split()) <= facts.keys()
+    assert (facts["nodes"], facts["edges"], facts["splits"]) == (2277, 36101, 10)
+    assert facts["train_test_duplicates"] > 250
+    answer = gpcn("inspect", "chameleon", "--mirror", mirror)
+    assert "have a duplicate" in answer.stdout
+    assert "class-insensitive" in answer.stdout
+
+
+def test_inspect_ones_own_folder(folder: Path) -> None:
+    facts = document("inspect", folder)
+    assert (facts["nodes"], facts["unlabelled"], facts["name"]) == (80, 8, "mine")
+
+
+def test_options_name_the_columns(folder: Path) -> None:
+    facts = document(
+        *("inspect", folder / "edges.csv", "--nodes", folder / "nodes.csv", "--source", "target", "--target", "source"),
+        *("--features", "feature_0,feature_1", "--split", "split_3", "--label", "label", "--id", "id"),
+    )
+    assert (facts["features"], facts["splits"]) == (2, 1)
+
+
+def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
+    made = document("convert", folder, "--out", tmp_path / "g.npz", "--random-splits", 2, "--name", "my graph")
+    assert made["splits"] == 2
+    graph = load(tmp_path / "g.npz")
+    assert graph.name == "my graph"
+    assert made["fingerprint"] == graph.fingerprint()
+    again = document("convert", tmp_path / "g.npz", "--out", tmp_path / "tables")
+    assert again["fingerprint"] == made["fingerprint"]
+    assert load(tmp_path / "tables").equals(graph)
+
+
+def test_synth_writes_what_is_asked_for(tmp_path: Path) -> None:
+    made = document("synth", "--nodes", 200, "--homophily", 0.1, "--mixing", "ring", "--out", tmp_path / "s.npz")
+    assert made["nodes"] == 200
+    assert load(tmp_path / "s.npz").num_nodes == 200
+
+
+def test_the_demo_tells_its_story(tmp_path: Path) -> None:
+    answer = gpcn("demo", "--out", tmp_path / "demo")
+    assert answer.returncode == 0
+    assert "neighbours disagree" in answer.stdout
+    assert "Try it on your own files" in answer.stdout
+    assert document("demo", "--out", tmp_path / "demo")["inspection"]["nodes"] == 2000
+
+
+def test_failures_are_one_sentence(tmp_path: Path, folder: Path) -> None:
+    assert "did you mean texas" in refused("inspect", "texsa")
+    assert "no file or folder" in refused("inspect", "nowhere.csv", "--json")
+    assert "expected a name that ends in .npz" in refused("convert", folder, "--out", tmp_path / "x.csv")
+    assert "degree is 5000" in refused("synth", "--degree", 5000, "--out", tmp_path / "s.npz")
+    assert "is not a folder" in refused("inspect", "texas", "--mirror", tmp_path / "none")
+    assert "could not download" in refused("inspect", "texas", GPCN_CACHE=str(tmp_path / "empty"))
+    assert not list(tmp_path.glob("*.npz"))
+
+
+def test_a_failed_conversion_leaves_the_old_file(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "g.npz"
+    gpcn("convert", folder, "--out", out)
+    before = out.read_bytes()
+    (folder / "edges.csv").write_text("source,target\n0,nobody\n")
+    assert "'nobody'" in refused("convert", folder, "--out", out)
+    assert out.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.npz", "mine"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], capture_output=True).returncode:
+        pytest.skip("mounting a small tmpfs needs root")
+    try:
+        sentence = refused("synth", "--nodes", 20000, "--out", small / "s.npz")
+        assert "No space left on device" in sentence
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_names_are_shown_as_text_never_as_markup(folder: Path, tmp_path: Path) -> None:
+    name = "[red]x[/red]\x1b[31m[/]"
+    gpcn("convert", folder, "--out", tmp_path / "g.npz", "--name", name)
+    answer = gpcn("inspect", tmp_path / "g.npz")
+    assert answer.returncode == 0
+    assert "[red]x[/red]" in answer.stdout
+    assert "\x1b" not in answer.stdout
+
+
+@pytest.mark.parametrize("command", ["datasets", "inspect", "convert", "synth", "demo"])
+def test_every_help_has_an_example(command: str) -> None:
+    answer = gpcn(command, "--help", COLUMNS="100")
+    assert answer.returncode == 0
+    assert "Example" in answer.stdout
+    assert f"gpcn {command}" in answer.stdout
+
+
+def test_version() -> None:
+    assert gpcn("--version").stdout.startswith("gpcn 0.")
+
+
+def test_the_command_line_does_not_wait_for_torch() -> None:
+    code = "import sys, gpcn.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,293 @@
+"""The users' own files: what they mean, and what is said when they mean nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+from gpcn import Columns, DataError, Graph, load, synthesize
+from gpcn.data.tables_out import write_tables
+from gpcn.graph import ROLES
+
+EDGES = "source,target\na,b\nb,c\nc,a\na,d\n"
+NODES = "id,age,colour,member,label\na,1.5,red,true,yes\nb,2,blue,false,no\nc,3,red,true,yes\nd,4,,false,\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "edges.csv").write_text(EDGES)
+    (tmp_path / "nodes.csv").write_text(NODES)
+    return tmp_path
+
+
+def test_a_folder_of_two_tables(folder: Path) -> None:
+    graph = load(folder)
+    assert graph.node_ids == ("a", "b", "c", "d")
+    assert graph.label_names == ("no", "yes")
+    assert graph.labels.tolist() == [1, 0, 1, -1]
+    assert graph.feature_names == ("age", "colour=blue", "colour=red", "member")
+    np.testing.assert_array_equal(graph.features, [[1.5, 0, 1, 1], [2, 1, 0, 0], [3, 0, 1, 1], [4, 0, 0, 0]])
+    assert graph.edge_index.T.tolist() == [[0, 1], [0, 3], [1, 2], [2, 0]]
+    assert graph.directed
+
+
+def test_a_pair_of_files_with_names_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "calls.tsv").write_text("when\tcaller\tcallee\n1\tx\ty\n2\ty\tz\n3\tx\ty\n")
+    (tmp_path / "people.csv").write_text("Full Name,person,role,score,noise\nU V,x,boss,1,7\nW,y,clerk,2,7\nQ,z,,3,7\n")
+    columns = Columns(source="caller", target="callee", id="person", label="role", features=("score",))
+    graph = load(tmp_path / "calls.tsv", nodes=tmp_path / "people.csv", columns=columns)
+    assert graph.num_edges == 2
+    assert graph.num_features == 1
+    assert graph.labels.tolist() == [0, 1, -1]
+    assert graph.notes == ("1 edge(s) listed more than once were counted once",)
+
+
+def test_weights_undirected_and_split_columns(folder: Path) -> None:
+    (folder / "edges.csv").write_text("source,target,weight\na,b,2\na,b,3\nb,c,1\n")
+    (folder / "nodes.csv").write_text(
+        "id,label,f,split,split_1\na,x,1,train,test\nb,y,1,validation,val\nc,x,1,test,Train\nd,y,1,,\n"
+    )
+    graph = load(folder, columns=Columns(undirected=True))
+    assert graph.adjacency[1, 0] == graph.adjacency[0, 1] == 5
+    assert not graph.directed
+    assert [getattr(graph.splits[1], role).tolist() for role in ROLES] == [[2], [1], [0]]
+
+
+def test_parquet_is_the_same_graph(folder: Path, tmp_path: Path) -> None:
+    from gpcn.data.delimited import read_table
+
+    other = tmp_path / "parquet"
+    other.mkdir()
+    for stem in ("edges", "nodes"):
+        pq.write_table(read_table(folder / f"{stem}.csv", text=["id", "label"]), other / f"{stem}.parquet")
+    assert load(other).equals(load(folder))
+
+
+def test_ids_are_text_to_the_letter(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n007,7\n7,NA\n")
+    (tmp_path / "nodes.csv").write_text("id,label,f\n7,0,1\n007,1,2\nNA,0,3\n")
+    assert load(tmp_path).edge_index.T.tolist() == [[0, 2], [1, 0]]
+
+
+def test_whole_number_ids_match_across_parquet_and_csv(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"source": [10, 20], "target": [20, 30]}), tmp_path / "edges.parquet")
+    (tmp_path / "nodes.csv").write_text("id,label,f\n10,a,1\n20,b,2\n30,a,3\n")
+    assert load(tmp_path).num_edges == 2
+
+
+def test_numeric_labels_sort_as_numbers_and_minus_one_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    (tmp_path / "nodes.csv").write_text("id,label,f\na,10,1\nb,9,1\nc,-1,1\n")
+    graph = load(tmp_path)
+    assert graph.label_names == ("9", "10")
+    assert graph.labels.tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(NODES.replace(",", ";"), "utf-8"), (NODES.replace("\n", "\r\n"), "utf-8"), (NODES, "utf-8-sig")],
+    ids=["semicolons", "crlf", "bom"],
+)
+def test_tables_as_office_programs_write_them(folder: Path, text: str, encoding: str) -> None:
+    expected = load(folder)
+    (folder / "nodes.csv").write_bytes(text.encode(encoding))
+    assert load(folder).equals(expected)
+
+
+def test_prose_columns_are_left_out_with_a_note(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    rows = "".join(f"{i},{i % 2},{i},person number {i}\n" for i in range(50))
+    (tmp_path / "nodes.csv").write_text("id,label,f,bio\n" + rows)
+    graph = load(tmp_path)
+    assert graph.num_features == 1
+    assert "column 'bio' was left out: 50 different texts in 50 rows" in graph.notes[0]
+
+
+@pytest.mark.parametrize("text", ["a b\nb c\n", "# comment\n% other\na\tb\nb\tc\n", "a,b\nb,c\n"])
+def test_an_edge_list_with_a_table_of_nodes(text: str, tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text(text)
+    (tmp_path / "nodes.csv").write_text("id,label,f\na,x,1\nb,y,2\nc,x,3\n")
+    graph = load(tmp_path / "g.txt", nodes=tmp_path / "nodes.csv")
+    assert graph.edge_index.T.tolist() == [[0, 1], [1, 2]]
+
+
+def test_an_edge_list_alone_is_a_graph_without_labels(tmp_path: Path) -> None:
+    (tmp_path / "g.edges").write_text("10 20 0.5\n20 30 2\n")
+    with pytest.raises(DataError, match="no labels: no column holds the labels"):
+        load(tmp_path / "g.edges")
+    graph = load(tmp_path / "g.edges", require_labels=False)
+    assert graph.node_ids == ("10", "20", "30")
+    assert graph.adjacency.data.tolist() == [0.5, 2]
+
+
+@pytest.mark.mirror
+def test_cornell_from_csv_with_string_ids_is_exactly_the_catalogs(tmp_path: Path, load_dataset) -> None:
+    cornell: Graph = load_dataset("cornell")
+    ids = [f"page-{number:03d}" for number in np.random.default_rng(0).permutation(183)]
+    dense = cornell.features.toarray().astype(int)
+    roles = [["train" if i in s.train else "val" if i in s.val else "test" for i in range(183)] for s in cornell.splits]
+    with (tmp_path / "nodes.csv").open("w") as out:
+        print("id", "label", *(f"split_{s}" for s in range(10)), *(f"w{i}" for i in range(1703)), sep=",", file=out)
+        for i in range(183):
+            print(ids[i], cornell.labels[i], *(role[i] for role in roles), *dense[i], sep=",", file=out)
+    with (tmp_path / "edges.csv").open("w") as out:
+        print("source,target", *(f"{ids[a]},{ids[b]}" for a, b in cornell.edge_index.T), sep="\n", file=out)
+    graph = load(tmp_path)
+    assert graph.equals(cornell)
+    assert graph.node_ids == tuple(ids)
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("name", ["texas", "reed98"])
+def test_datasets_survive_csv(name: str, tmp_path: Path, load_dataset) -> None:
+    graph = load_dataset(name)
+    write_tables(graph, tmp_path / "out")
+    assert load(tmp_path / "out").equals(graph)
+
+
+def test_named_weighted_graphs_survive_csv(tmp_path: Path) -> None:
+    graph = Graph.from_edges(
+        [[0, 1, 2], [1, 2, 0]],
+        num_nodes=3,
+        weights=[0.1, 2, 3],
+        features=sp.csr_array(np.eye(3, 40)),
+        labels=np.array([1, -1, 0]),
+        node_ids=['quote"d', "com,ma", "ünï"],
+        label_names=["no", "yes"],
+    )
+    write_tables(graph, tmp_path)
+    back = load(tmp_path)
+    assert back.equals(graph)
+    assert back.node_ids == graph.node_ids
+
+
+BAD = {
+    "unknown node": (
+        {"edges": EDGES + "a,zed\n"},
+        r"1 edge\(s\) name a target that is not among the nodes.*'zed' in row 4",
+    ),
+    "duplicate id": ({"nodes": NODES + "a,1,red,true,no\n"}, r"1 node id\(s\) occur more than once.*'a'"),
+    "empty id": ({"nodes": NODES + ",1,red,true,no\n"}, r"1 node\(s\) have no id.*row 4"),
+    "empty file": ({"nodes": ""}, "is empty"),
+    "blank file": ({"edges": "\n \n"}, "is empty"),
+    "only a header": ({"edges": "source,target\n"}, "a header but no rows"),
+    "short row": ({"nodes": NODES + "e,1\n"}, r"1 row\(s\) do not have 5 columns.*line 6 with 2"),
+    "long row": ({"edges": EDGES + "a,b,c\n"}, r"1 row\(s\) do not have 2 columns.*line 6 with 3"),
+    "latin-1": (
+        {"nodes": NODES.replace("red", "röd").encode("latin-1")},
+        r"not UTF-8 text: line 2 holds the byte 0xf6",
+    ),
+    "utf-16": ({"nodes": NODES.encode("utf-16")}, "UTF-16"),
+    "binary": ({"nodes": NODES.encode() + b"\0\n"}, "NUL byte in line 6"),
+    "missing number": (
+        {"nodes": NODES.replace("2,blue", ",blue")},
+        r"1 feature value\(s\).*row 1 \(node 'b'\), column 'age'",
+    ),
+    "infinite": ({"nodes": NODES.replace("2,blue", "inf,blue")}, r"inf in row 1"),
+    "not a number": (
+        {"nodes": NODES.replace("2,blue", "two,blue")},
+        r"column 'age' holds numbers except for 1 other value\(s\), the first is 'two' in row 1",
+    ),
+    "no labels": ({"nodes": "id,f,label\na,1,\nb,1,\nc,1,NA\nd,1,nan\n"}, "no labels: every value of column 'label'"),
+    "no label column": ({"nodes": "id,f\na,1\nb,1\nc,1\nd,1\n"}, "no labels: no column holds the labels"),
+    "two columns alike": ({"nodes": "id,f,f,label\na,1,1,x\n"}, "two columns called 'f'"),
+    "weight is text": ({"edges": "source,target,weight\na,b,heavy\n"}, "weight column 'weight' holds string"),
+    "weight is negative": ({"edges": "source,target,weight\na,b,-1\n"}, "not positive"),
+    "odd split": ({"nodes": "id,label,split\na,x,train\nb,y,dev\nc,x,\nd,x,\n"}, "split column 'split' holds 'dev'"),
+    "empty split": (
+        {"nodes": "id,label,split\na,x,train\nb,y,val\nc,x,\nd,x,\n"},
+        "split column 'split': a split has no test",
+    ),
+    "split without label": (
+        {"nodes": "id,label,split\na,x,train\nb,y,val\nc,x,test\nd,,test\n"},
+        "puts 1 node.* without a label in test",
+    ),
+    "one column": ({"edges": "source\na\n"}, "cannot tell which columns hold the ends"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_tables_are_explained_in_one_sentence(case: str, folder: Path) -> None:
+    changes, message = BAD[case]
+    for stem, content in changes.items():
+        (folder / f"{stem}.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError, match=message) as caught:
+        load(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (Columns(source="src"), r"no column 'src' \(--source\); it has source, target"),
+        (Columns(label="klass"), r"no column 'klass' \(--label\)"),
+        (Columns(features=("age", "height")), "no column 'height'"),
+        (Columns(splits=("fold",)), "no column 'fold'"),
+    ],
+)
+def test_columns_that_do_not_exist_are_named(columns: Columns, message: str, folder: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        load(folder, columns=columns)
+
+
+def test_a_late_ragged_row_in_a_large_file_is_found_by_line(tmp_path: Path) -> None:
+    lines = ["source,target", *(f"{i},{i + 1}" for i in range(300_000)), "1,2,3", "4,5"]
+    (tmp_path / "edges.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError, match="line 300002 with 3"):
+        load(tmp_path, require_labels=False)
+
+
+def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no file or folder .*nothing.csv"):
+        load(tmp_path / "nothing.csv")
+    with pytest.raises(DataError, match="holds no edges table"):
+        load(tmp_path)
+    (tmp_path / "g.xyz").write_text("x")
+    with pytest.raises(DataError, match="unknown ending '.xyz'"):
+        load(tmp_path / "g.xyz")
+    for suffix in ("csv", "tsv"):
+        (tmp_path / f"edges.{suffix}").write_text(EDGES)
+    with pytest.raises(DataError, match="holds edges.csv and edges.tsv"):
+        load(tmp_path)
+    (tmp_path / "junk.parquet").write_text("not parquet")
+    with pytest.raises(DataError, match="not a readable Parquet"):
+        load(tmp_path / "junk.parquet")
+
+
+MEASURE = """
+import resource, sys
+from gpcn import load
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+graph = load(sys.argv[1], require_labels=False)
+print(graph.num_edges, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_memory_is_proportional_to_the_file(tmp_path: Path) -> None:
+    def used(edges: int) -> tuple[int, float]:
+        rng = np.random.default_rng(0)
+        ends = rng.integers(0, edges // 10, size=(edges, 2))
+        path = tmp_path / f"{edges}.csv"
+        with path.open("w") as out:
+            out.write("source,target\n")
+            np.savetxt(out, ends, fmt="%d", delimiter=",")
+        answer = subprocess.run([sys.executable, "-c", MEASURE, str(path)], capture_output=True, text=True, check=True)
+        count, kibibytes = map(int, answer.stdout.split())
+        assert count > 0.9 * edges
+        return path.stat().st_size, kibibytes * 1024.0
+
+    size, memory = used(1_500_000)
+    assert memory < 20 * size
+
+
+def test_the_demo_graph_reads_back(tmp_path: Path) -> None:
+    graph = synthesize(nodes=300, unlabelled=0.1, splits=2)
+    write_tables(graph, tmp_path)
+    assert load(tmp_path).equals(graph)

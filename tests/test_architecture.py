@@ -1,0 +1,59 @@
+"""The rooms of the house and which way data flows between them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "gpcn"
+CORE = {"errors", "graph", "atomic"}
+ALLOWED = {  # room -> rooms of the package it may import
+    "errors": set(),
+    "atomic": {"errors"},
+    "graph": {"errors"},
+    "splits": CORE,
+    "homophily": CORE,
+    "health": CORE,
+    "inspection": CORE | {"homophily", "health"},
+    "data": CORE | {"data", "splits"},
+}
+ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli"}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            if node.module == "gpcn":
+                found |= {f"gpcn.{alias.name}" for alias in node.names}
+            else:
+                found.add(node.module)
+    return found
+
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SOURCE)) for path in FILES])
+def test_imports_go_one_way(path: Path) -> None:
+    here = room(path)
+    for name in imports(path):
+        top = name.split(".")[0]
+        assert ONLY_IN.get(top, here) == here, f"{top} belongs in {ONLY_IN[top]}"
+        if top == "gpcn" and here in ALLOWED:
+            there = name.split(".")[1]
+            assert there in ALLOWED[here], f"{here} must not import {there}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SOURCE)) for path in FILES])
+def test_a_file_says_what_it_is_for_and_stays_readable(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+    assert len(path.read_text().splitlines()) <= 400

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpcn import Graph, homophily, synthesize
+from tests.conftest import make_graph
+
+
+def test_by_hand_on_a_path_of_two_classes() -> None:
+    # 0-1-2-3 undirected, classes a a b b: edges aa, ab, bb
+    ends = np.array([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
+    graph = Graph.from_edges(ends, num_nodes=4, features=np.zeros((4, 1)), labels=np.array([0, 0, 1, 1]))
+    found = homophily.measure(graph)
+    assert found.edge == pytest.approx(2 / 3)
+    assert found.node == pytest.approx((1 + 0.5 + 0.5 + 1) / 4)
+    assert found.class_insensitive == pytest.approx((2 / 3 - 0.5) * 2)
+    assert found.adjusted == pytest.approx((2 / 3 - 0.5) / 0.5)
+    entropy, joint = np.log(2), np.array([[1 / 3, 1 / 6], [1 / 6, 1 / 3]])
+    assert found.label_informativeness == pytest.approx((joint * np.log(joint / 0.25)).sum() / entropy)
+    np.testing.assert_allclose(found.compatibility, [[2 / 3, 1 / 3], [1 / 3, 2 / 3]])
+
+
+def test_self_loops_unlabelled_ends_and_weights_do_not_count() -> None:
+    labels = np.array([0, 0, 1, 1, -1, -1])
+    plain = make_graph(edge_index=[[0, 1], [1, 2]], labels=labels, splits=())
+    noisy = make_graph(edge_index=[[0, 1, 2, 3, 0], [1, 2, 2, 4, 5]], weights=[5, 1, 1, 1, 1], labels=labels, splits=())
+    assert homophily.measure(plain).edge == homophily.measure(noisy).edge == 0.5
+
+
+def test_undefined_is_none_never_zero() -> None:
+    no_edges = make_graph(edge_index=np.empty((2, 0), dtype=int))
+    found = homophily.measure(no_edges)
+    assert (found.edge, found.node, found.class_insensitive, found.adjusted, found.label_informativeness) == (None,) * 5
+    one_class = homophily.measure(make_graph(labels=np.zeros(6, int), splits=()))
+    assert one_class.edge == 1
+    assert (one_class.class_insensitive, one_class.adjusted, one_class.label_informativeness) == (None,) * 3
+    assert "undefined" in homophily.verdict(one_class)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), directed=st.booleans())
+def test_measures_do_not_depend_on_the_order_of_nodes_and_classes(seed: int, directed: bool) -> None:
+    graph = synthesize(nodes=60, classes=3, degree=4, seed=seed, directed=directed, splits=0)
+    rng = np.random.default_rng(seed)
+    order, rename = rng.permutation(60), rng.permutation(3)
+    shuffled = Graph(
+        adjacency=graph.adjacency[order][:, order], features=graph.features[order], labels=rename[graph.labels[order]]
+    )
+    first, second = homophily.measure(graph), homophily.measure(shuffled)
+    for measure in ("edge", "node", "class_insensitive", "adjusted", "label_informativeness"):
+        assert getattr(first, measure) == pytest.approx(getattr(second, measure))
+
+
+PAPER = {"chameleon": 0.062, "squirrel": 0.025, "film": 0.011, "cornell": 0.047, "texas": 0.001, "wisconsin": 0.094}
+CHARACTERISTICS = {  # Platonov et al., Characterizing Graph Datasets (2023): edge, node, adjusted, informativeness
+    "cora": (0.81, 0.83, 0.77, 0.59),
+    "citeseer": (0.74, 0.72, 0.67, 0.45),
+    "minesweeper": (0.68, 0.68, 0.01, 0.00),
+    "tolokers": (0.59, 0.63, 0.09, 0.01),
+}
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("name", PAPER)
+def test_class_insensitive_equals_the_papers_table(name: str, load_dataset) -> None:
+    assert homophily.measure(load_dataset(name)).class_insensitive == pytest.approx(PAPER[name], abs=0.001)
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("name", CHARACTERISTICS)
+def test_the_other_measures_equal_the_published_ones(name: str, load_dataset) -> None:
+    found = homophily.measure(load_dataset(name))
+    values = (found.edge, found.node, found.adjusted, found.label_informativeness)
+    assert values == pytest.approx(CHARACTERISTICS[name], abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("value", "informative", "words"),
+    [(0.8, 0.5, "mostly agree"), (0.2, 0.1, "agree somewhat"), (-0.3, 0.2, "in a pattern"), (0.0, 0.0, "say little")],
+)
+def test_the_verdict_is_in_plain_words(value: float, informative: float, words: str) -> None:
+    facts = homophily.Homophily(0.5, 0.5, 0.5, value, informative, np.eye(2))
+    assert words in homophily.verdict(facts)
