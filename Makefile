@@ -9,7 +9,7 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test lint types format clean
+.PHONY: demo test lint types format docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -36,6 +36,9 @@ types: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs-data: $(STAMP)  ## tables and pictures of README and docs, from real output
+	$(BIN)/python docs/generate.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

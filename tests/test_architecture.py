@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "gpcn"
-CORE = {"errors", "graph", "atomic"}
+CORE = {"errors", "types", "validation", "graph", "atomic"}
 ALLOWED = {  # room -> rooms of the package it may import
     "errors": set(),
     "atomic": {"errors"},
-    "graph": {"errors"},
+    "types": set(),
+    "validation": {"errors", "types", "graph"},
+    "graph": {"errors", "types", "validation"},
     "splits": CORE,
     "homophily": CORE,
     "health": CORE,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpcn import ConfigError, DataError, Graph, random_splits, synthesize
-from gpcn.graph import ROLES
+from gpcn.types import ROLES
 from tests.conftest import make_graph
 
 

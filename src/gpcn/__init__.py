@@ -1,10 +1,10 @@
 """Node classification on graphs whose neighbours disagree."""
 
+from gpcn.data.columns import Columns
 from gpcn.data.interop import from_networkx, from_pyg, to_networkx, to_pyg
 from gpcn.data.load import load
 from gpcn.data.native import write as save
 from gpcn.data.synthetic import synthesize
-from gpcn.data.tables import Columns
 from gpcn.errors import ConfigError, DataError, FetchError, GpcnError
 from gpcn.graph import Graph, Split
 from gpcn.inspection import inspect

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from gpcn import validation
 from gpcn.errors import DataError
-
-Metric: TypeAlias = Literal["accuracy", "roc_auc"]
-IntVector: TypeAlias = npt.NDArray[np.int64]
-FloatMatrix: TypeAlias = npt.NDArray[np.float32]
-SparseMatrix: TypeAlias = sp.csr_array
-UNKNOWN = -1
-ROLES = ("train", "val", "test")
+from gpcn.types import ROLES, UNKNOWN, FloatMatrix, IntVector, Metric, SparseMatrix
+from gpcn.validation import edges_to_adjacency
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,7 +31,7 @@ class Split:
 
     def __post_init__(self) -> None:
         for role in ROLES:
-            object.__setattr__(self, role, _positions(getattr(self, role), role))
+            object.__setattr__(self, role, validation.positions(getattr(self, role), role))
         for first, second in (("train", "val"), ("train", "test"), ("val", "test")):
             shared = np.intersect1d(getattr(self, first), getattr(self, second), assume_unique=True)
             if shared.size:
@@ -47,7 +43,11 @@ class Split:
     @classmethod
     def from_masks(cls, train: npt.ArrayLike, val: npt.ArrayLike, test: npt.ArrayLike) -> Split:
         """From three boolean vectors of length N."""
-        masks = (np.asarray(mask).astype(bool) for mask in (train, val, test))
+        masks = [np.asarray(mask) for mask in (train, val, test)]
+        if any(mask.dtype.kind not in "biu" for mask in masks):
+            raise DataError(
+                f"a split's masks hold {', '.join(str(mask.dtype) for mask in masks)}; expected true or false"
+            )
         return cls(**dict(zip(ROLES, (np.flatnonzero(mask) for mask in masks), strict=True)))
 
     def mask(self, role: str, num_nodes: int) -> npt.NDArray[np.bool_]:
@@ -95,13 +95,13 @@ class Graph:
         for names in ("node_ids", "label_names", "feature_names"):
             given = getattr(self, names)
             put(self, names, None if given is None else tuple(str(item) for item in given))
-        put(self, "adjacency", _adjacency(self.adjacency))
-        put(self, "features", _features(self.features, self))
-        put(self, "labels", _labels(self.labels, self))
+        put(self, "adjacency", validation.adjacency(self.adjacency))
+        put(self, "features", validation.features(self.features, self))
+        put(self, "labels", validation.labels(self.labels, self))
         put(self, "splits", tuple(self.splits))
         put(self, "notes", tuple(self.notes))
-        _check_names(self)
-        _check_splits(self)
+        validation.check_names(self)
+        validation.check_splits(self)
         if self.metric not in ("accuracy", "roc_auc"):
             raise DataError(f"metric {self.metric!r} is unknown; expected accuracy or roc_auc")
 
@@ -217,166 +217,3 @@ class Graph:
             f"{self.num_features:,} {'sparse' if self.has_sparse_features else 'dense'} features, "
             f"{self.num_classes} classes, {len(self.splits)} splits)"
         )
-
-
-def edges_to_adjacency(edge_index: npt.ArrayLike, num_nodes: int, weights: npt.ArrayLike | None = None) -> SparseMatrix:
-    """`[2, E]` endpoints to an `[N, N]` CSR, endpoints checked; repeated edges merge (weights add up)."""
-    ends = np.asarray(edge_index)
-    if ends.ndim != 2 or ends.shape[0] != 2:
-        raise DataError(f"edge_index has shape {ends.shape}; expected [2, E]: sources above targets")
-    if ends.size and ends.dtype.kind not in "iu":
-        raise DataError(f"edge_index holds {ends.dtype} values; expected whole numbers")
-    ends = ends.astype(np.int64, copy=False)
-    wrong = np.flatnonzero(((ends < 0) | (ends >= num_nodes)).any(axis=0))
-    if wrong.size:
-        source, target = ends[:, wrong[0]]
-        raise DataError(
-            f"{wrong.size} edge(s) have an endpoint outside 0..{num_nodes - 1}, the first is edge "
-            f"{wrong[0]}: {source} -> {target}; nodes are numbered from 0"
-        )
-    values = np.ones(ends.shape[1], np.float32) if weights is None else np.asarray(weights, np.float32).ravel()
-    if values.size != ends.shape[1]:
-        raise DataError(f"there are {values.size} weights for {ends.shape[1]} edges; expected one each")
-    matrix = sp.csr_array((values, (ends[0], ends[1])), shape=(num_nodes, num_nodes))
-    if weights is None:
-        matrix.data[:] = 1
-    return matrix
-
-
-def _adjacency(given: object) -> SparseMatrix:
-    try:
-        matrix = sp.csr_array(given, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"the adjacency cannot be read as a sparse matrix: {error}") from error
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise DataError(f"the adjacency has shape {matrix.shape}; expected N by N")
-    if matrix.shape[0] == 0:
-        raise DataError("the graph has no nodes; expected at least one")
-    matrix = _canonical(matrix)
-    bad = np.flatnonzero(~np.isfinite(matrix.data) | (matrix.data < 0))
-    if bad.size:
-        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        raise DataError(
-            f"{bad.size} edge weight(s) are not positive numbers, the first is {matrix.data[bad[0]]} on edge "
-            f"{row} -> {matrix.indices[bad[0]]}; weights must be finite and above 0"
-        )
-    return _small_indices(matrix)
-
-
-def _features(given: Any, graph: Graph) -> FloatMatrix | SparseMatrix:
-    nodes = graph.num_nodes
-    try:
-        with np.errstate(over="ignore"):
-            matrix = sp.csr_array(given, dtype=np.float32) if sp.issparse(given) else np.asarray(given, np.float32)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"the features are not a table of numbers: {error}") from error
-    if matrix.ndim != 2 or matrix.shape[0] != nodes:
-        raise DataError(f"the features have shape {matrix.shape}; expected {nodes} rows, one per node")
-    if isinstance(matrix, sp.csr_array):
-        matrix = _small_indices(_canonical(matrix))
-        values = matrix.data
-    else:
-        matrix = np.ascontiguousarray(matrix)
-        values = matrix.reshape(-1)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        row, column = _position(matrix, int(bad[0]))
-        who = f" (node {graph.node_ids[row]!r})" if graph.node_ids and row < len(graph.node_ids) else ""
-        named = graph.feature_names is not None and column < len(graph.feature_names)
-        what = f" {graph.feature_names[column]!r}" if named and graph.feature_names else f" {column}"
-        raise DataError(
-            f"{bad.size} feature value(s) are missing or not finite, the first is {values[bad[0]]} in row "
-            f"{row}{who}, column{what}; fill them in or leave the column out"
-        )
-    return matrix
-
-
-def _position(matrix: FloatMatrix | SparseMatrix, entry: int) -> tuple[int, int]:
-    if isinstance(matrix, np.ndarray):
-        row, column = divmod(entry, matrix.shape[1])
-        return int(row), int(column)
-    return int(np.searchsorted(matrix.indptr, entry, side="right")) - 1, int(matrix.indices[entry])
-
-
-def _labels(given: object, graph: Graph) -> IntVector:
-    labels = np.asarray(given)
-    if labels.shape != (graph.num_nodes,):
-        raise DataError(f"the labels have shape {labels.shape}; expected {graph.num_nodes}, one per node")
-    if labels.dtype.kind not in "iub":
-        raise DataError(f"the labels hold {labels.dtype} values; expected class numbers from 0, -1 for unknown")
-    labels = labels.astype(np.int64)
-    if labels.min() < UNKNOWN:
-        raise DataError(f"a label is {labels.min()}; expected class numbers from 0, and -1 for unknown")
-    classes = graph.num_nodes if graph.label_names is None else len(graph.label_names)
-    if labels.max() >= classes:
-        raise DataError(f"a label is {labels.max()}, but there are only {classes} classes to name")
-    return labels
-
-
-def _check_names(graph: Graph) -> None:
-    expected = {
-        "node_ids": graph.num_nodes,
-        "label_names": graph.num_classes,
-        "feature_names": graph.num_features,
-    }
-    for field, size in expected.items():
-        names = getattr(graph, field)
-        if names is None:
-            continue
-        if len(names) != size:
-            raise DataError(f"{field} has {len(names)} entries; expected {size}")
-        if len(set(names)) != size:
-            raise DataError(f"{field} repeats {_first_repeated(names)!r}; each must be different")
-
-
-def _check_splits(graph: Graph) -> None:
-    for number, split in enumerate(graph.splits):
-        for role in ROLES:
-            part: IntVector = getattr(split, role)
-            if part[-1] >= graph.num_nodes:
-                raise DataError(
-                    f"split {number} puts node {part[-1]} in {role}, but nodes go from 0 to {graph.num_nodes - 1}"
-                )
-            unlabelled = part[graph.labels[part] == UNKNOWN]
-            if unlabelled.size:
-                raise DataError(
-                    f"split {number} puts {unlabelled.size} node(s) without a label in {role}, the first is node "
-                    f"{unlabelled[0]}; leave nodes to be predicted out of the splits"
-                )
-
-
-def _positions(given: object, role: str) -> IntVector:
-    part = np.asarray(given)
-    if part.size == 0:
-        raise DataError(f"a split has no {role} nodes; expected at least one each to train, val and test")
-    if part.ndim != 1 or part.dtype.kind not in "iu":
-        raise DataError(f"a split's {role} part is {part.dtype} of shape {part.shape}; expected node positions")
-    ordered = np.unique(part.astype(np.int64))
-    if ordered.size != part.size:
-        raise DataError(f"a split names a node twice in {role}; expected each node once")
-    if ordered[0] < 0:
-        raise DataError(f"a split names node {ordered[0]} in {role}; nodes are numbered from 0")
-    return ordered
-
-
-def _first_repeated(names: Iterable[str]) -> str:
-    seen: set[str] = set()
-    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-
-
-def _canonical(matrix: SparseMatrix) -> SparseMatrix:
-    """Sorted, without repeated entries or stored zeros; the giver's own arrays are never changed."""
-    if matrix.has_canonical_format and matrix.data.all():
-        return matrix
-    matrix = matrix.copy()
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return matrix
-
-
-def _small_indices(matrix: SparseMatrix) -> SparseMatrix:
-    largest = np.iinfo(np.int32).max
-    if matrix.indices.dtype != np.int32 and matrix.nnz <= largest and max(matrix.shape) <= largest:
-        parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
-        return sp.csr_array(parts, shape=matrix.shape)
-    return matrix

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from gpcn.graph import Graph, IntVector, SparseMatrix
+from gpcn.graph import Graph
+from gpcn.types import IntVector, SparseMatrix
 
 TWIN_NEIGHBOURS = 2
 ALARMING_LEAK = 0.10

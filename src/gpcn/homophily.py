@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.graph import UNKNOWN, Graph, IntVector
+from gpcn.graph import Graph
+from gpcn.types import UNKNOWN, IntVector
 
 
 @dataclass(frozen=True)

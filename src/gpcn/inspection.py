@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gpcn import health, homophily
-from gpcn.graph import ROLES, Graph
+from gpcn.graph import Graph
+from gpcn.types import ROLES
 
 
 def inspect(graph: Graph) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.graph import Graph, IntVector, Split
+from gpcn.graph import Graph, Split
+from gpcn.types import IntVector
 
 
 def random_splits(
@@ -24,6 +25,8 @@ def random_splits(
     `stratified` keeps every class's share in each part as near to the whole as rounding allows. Split `i`
     depends on `(seed, i)` alone, so asking for more splits never changes the first ones.
     """
+    if seed < 0:
+        raise ConfigError(f"seed is {seed}; expected 0 or more")
     if count < 1:
         raise ConfigError(f"{count} splits were asked for; expected at least 1")
     if not (0 < train < 1 and 0 < val < 1 and train + val < 1):

@@ -77,7 +77,7 @@ def test_inspect_a_dataset(mirror: Path) -> None:
 
 def test_inspect_ones_own_folder(folder: Path) -> None:
     facts = document("inspect", folder)
-    assert (facts["nodes"], facts["unlabelled"], facts["name"]) == (80, 8, "mine")
+    assert (facts["nodes"], facts["unlabelled"], facts["name"]) == (80, 8, "synthetic-80")
 
 
 def test_options_name_the_columns(folder: Path) -> None:
@@ -137,7 +137,8 @@ def test_a_failed_conversion_leaves_the_old_file(folder: Path, tmp_path: Path) -
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], capture_output=True).returncode:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small tmpfs needs root")
     try:
         sentence = refused("synth", "--nodes", 20000, "--out", small / "s.npz")

@@ -11,9 +11,12 @@ import pytest
 
 from gpcn import DataError, load
 from gpcn.data import benchmark, catalog, readers
-from gpcn.graph import ROLES
+from gpcn.types import ROLES
 
-THE_PAPERS = "chameleon squirrel film cornell texas wisconsin cora citeseer pubmed twitch-de penn94 yelp-chi deezer-europe genius"
+THE_PAPERS = (
+    "chameleon squirrel film cornell texas wisconsin cora citeseer pubmed twitch-de penn94 yelp-chi deezer-europe "
+    "genius"
+)
 BEYOND = (
     "chameleon-filtered squirrel-filtered roman-empire amazon-ratings minesweeper tolokers questions reed98 amherst41 "
     "johnshopkins55 cornell5"

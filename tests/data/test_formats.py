@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from gpcn import DataError, Graph, load
 from gpcn.data import catalog
-from gpcn.graph import ROLES
+from gpcn.types import ROLES
 
 RNG = np.random.default_rng(5)
 NODES = 40

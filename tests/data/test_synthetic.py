@@ -89,3 +89,8 @@ def test_memory_is_linear_in_the_edges() -> None:
 def test_nonsense_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         synthesize(**changes)  # type: ignore[arg-type]
+
+
+def test_dense_graphs_that_just_fit_are_made() -> None:
+    graph = synthesize(nodes=200, degree=150, homophily=0.25, splits=0)
+    assert graph.num_edges == 15_000

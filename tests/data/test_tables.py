@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from gpcn import Columns, DataError, Graph, load, synthesize
 from gpcn.data.tables_out import write_tables
-from gpcn.graph import ROLES
+from gpcn.types import ROLES
 
 EDGES = "source,target\na,b\nb,c\nc,a\na,d\n"
 NODES = "id,age,colour,member,label\na,1.5,red,true,yes\nb,2,blue,false,no\nc,3,red,true,yes\nd,4,,false,\n"
@@ -120,7 +120,7 @@ def test_an_edge_list_with_a_table_of_nodes(text: str, tmp_path: Path) -> None:
 
 def test_an_edge_list_alone_is_a_graph_without_labels(tmp_path: Path) -> None:
     (tmp_path / "g.edges").write_text("10 20 0.5\n20 30 2\n")
-    with pytest.raises(DataError, match="no labels: no column holds the labels"):
+    with pytest.raises(DataError, match="no labels: .* give the table of nodes with --nodes"):
         load(tmp_path / "g.edges")
     graph = load(tmp_path / "g.edges", require_labels=False)
     assert graph.node_ids == ("10", "20", "30")
@@ -171,13 +171,13 @@ def test_named_weighted_graphs_survive_csv(tmp_path: Path) -> None:
 BAD = {
     "unknown node": (
         {"edges": EDGES + "a,zed\n"},
-        r"1 edge\(s\) name a target that is not among the nodes.*'zed' in row 4",
+        r"1 edge\(s\) name a target that is not among the nodes.*'zed' in row 5",
     ),
     "duplicate id": ({"nodes": NODES + "a,1,red,true,no\n"}, r"1 node id\(s\) occur more than once.*'a'"),
-    "empty id": ({"nodes": NODES + ",1,red,true,no\n"}, r"1 node\(s\) have no id.*row 4"),
+    "empty id": ({"nodes": NODES + ",1,red,true,no\n"}, r"1 node\(s\) have no id.*row 5"),
     "empty file": ({"nodes": ""}, "is empty"),
     "blank file": ({"edges": "\n \n"}, "is empty"),
-    "only a header": ({"edges": "source,target\n"}, "a header but no rows"),
+    "only a header": ({"nodes": "id,label\n"}, "a header but no rows"),
     "short row": ({"nodes": NODES + "e,1\n"}, r"1 row\(s\) do not have 5 columns.*line 6 with 2"),
     "long row": ({"edges": EDGES + "a,b,c\n"}, r"1 row\(s\) do not have 2 columns.*line 6 with 3"),
     "latin-1": (
@@ -193,10 +193,10 @@ BAD = {
     "infinite": ({"nodes": NODES.replace("2,blue", "inf,blue")}, r"inf in row 1"),
     "not a number": (
         {"nodes": NODES.replace("2,blue", "two,blue")},
-        r"column 'age' holds numbers except for 1 other value\(s\), the first is 'two' in row 1",
+        r"column 'age' holds numbers except for 1 other value\(s\), the first is 'two' in row 2",
     ),
     "no labels": ({"nodes": "id,f,label\na,1,\nb,1,\nc,1,NA\nd,1,nan\n"}, "no labels: every value of column 'label'"),
-    "no label column": ({"nodes": "id,f\na,1\nb,1\nc,1\nd,1\n"}, "no labels: no column holds the labels"),
+    "no label column": ({"nodes": "id,f\na,1\nb,1\nc,1\nd,1\n"}, "no labels: .* name the column with --label"),
     "two columns alike": ({"nodes": "id,f,f,label\na,1,1,x\n"}, "two columns called 'f'"),
     "weight is text": ({"edges": "source,target,weight\na,b,heavy\n"}, "weight column 'weight' holds string"),
     "weight is negative": ({"edges": "source,target,weight\na,b,-1\n"}, "not positive"),
@@ -291,3 +291,141 @@ def test_the_demo_graph_reads_back(tmp_path: Path) -> None:
     graph = synthesize(nodes=300, unlabelled=0.1, splits=2)
     write_tables(graph, tmp_path)
     assert load(tmp_path).equals(graph)
+
+
+AWKWARD = {
+    "feature names that look like roles": {"feature_names": ["label", "ID", "split_0", "", "a\nb", "Unnamed: 3"]},
+    "classes out of order": {"label_names": ["z", "a", "none"]},
+    "a class that nobody has": {"labels": np.array([0, 2, 2]), "label_names": ["a", "b", "c"]},
+    "another metric": {"metric": "roc_auc", "labels": np.array([0, 1, 1])},
+    "no edges": {"edge_index": np.empty((2, 0), dtype=int)},
+}
+
+
+@pytest.mark.parametrize("case", AWKWARD)
+def test_awkward_graphs_survive_csv(case: str, tmp_path: Path) -> None:
+    fields: dict[str, object] = {
+        "edge_index": [[0, 1], [1, 2]],
+        "num_nodes": 3,
+        "features": np.arange(18.0).reshape(3, 6),
+        "labels": np.array([0, 1, 2]),
+    }
+    graph = Graph.from_edges(**(fields | AWKWARD[case]))  # type: ignore[arg-type]
+    write_tables(graph, tmp_path)
+    back = load(tmp_path)
+    assert back.equals(graph)
+    assert back.num_classes == graph.num_classes
+
+
+def test_twelve_classes_keep_their_numbers(tmp_path: Path) -> None:
+    graph = synthesize(nodes=200, classes=12)
+    write_tables(graph, tmp_path)
+    assert load(tmp_path).label_names == graph.label_names
+
+
+def test_tables_are_written_together_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").mkdir()
+    with pytest.raises(DataError, match="already holds nodes.csv"):
+        write_tables(synthesize(nodes=50, degree=4), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["nodes.csv"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "nodes.parquet").write_text("")
+    with pytest.raises(DataError, match="already holds nodes.parquet"):
+        write_tables(synthesize(nodes=50, degree=4), tmp_path / "other")
+
+
+def test_a_damaged_description_is_named(folder: Path) -> None:
+    for text in ("{", "[]", '{"format": "x", "name": "n", "metric": "accuracy", "classes": []}'):
+        (folder / "graph.json").write_text(text)
+        with pytest.raises(DataError, match="delete it to read the tables by themselves"):
+            load(folder)
+
+
+def test_exported_float_labels_are_whole_numbers(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    (tmp_path / "nodes.csv").write_text("id,label,f\na,1.0,1\nb,0.0,1\nc,-1.0,1\nd,,1\n")
+    graph = load(tmp_path)
+    assert graph.labels.tolist() == [1, 0, -1, -1]
+    assert graph.label_names is None
+    assert graph.notes == ("2 node(s) are to be predicted: '-1' was taken as no label",)
+
+
+def test_a_class_called_none_is_a_class(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    (tmp_path / "nodes.csv").write_text("id,label,f\na,none,1\nb,mild,1\nc,NA,1\n")
+    graph = load(tmp_path)
+    assert graph.label_names == ("mild", "none")
+    assert graph.labels.tolist() == [1, 0, -1]
+
+
+MORE_BAD = {
+    "no header": ({"edges": "0,1\n1,2\n"}, "has no header: its first line is '0', '1'"),
+    "decimal commas": (
+        {"nodes": 'id,x,label\na,"1,5",p\nb,"2,5",q\nc,"3,5",p\nd,"4,5",q\n'},
+        "numbers in a local form",
+    ),
+    "per cent": ({"nodes": "id,x,label\na,1%,p\nb,2%,q\nc,3%,p\nd,4%,q\n"}, "numbers in a local form"),
+    "weights that cancel": ({"edges": "source,target,weight\na,b,-2\na,b,2\n"}, "the first is -2.0 in row 1"),
+    "weight zero": ({"edges": "source,target,weight\na,b,0\n"}, "the first is 0.0 in row 1"),
+    "labels that are no classes": (
+        {"nodes": "id,f,label\na,1,x\nb,1,x\nc,1,x\nd,1,x\n" + "".join(f"{i},1,l{i}\n" for i in range(150))},
+        "151 different labels for 154 nodes, no classes",
+    ),
+    "half a character at the end": ({"nodes": NODES.encode() + b"\xc3"}, "not UTF-8 text"),
+    "too large": ({"nodes": NODES.replace("2,blue", "1e300,blue")}, "infinite or too large"),
+    "unclosed quote in the header": ({"nodes": 'id,"label\na,b\n'}, "unclosed quote"),
+}
+
+
+@pytest.mark.parametrize("case", MORE_BAD)
+def test_more_bad_tables_are_explained_with_their_file(case: str, folder: Path) -> None:
+    changes, message = MORE_BAD[case]
+    for stem, content in changes.items():
+        (folder / f"{stem}.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError, match=message) as caught:
+        load(folder)
+    assert str(folder.name) in str(caught.value)
+
+
+def test_header_oddities(folder: Path) -> None:
+    expected = load(folder)
+    (folder / "nodes.csv").write_text("\n\n" + NODES)  # blank lines first
+    assert load(folder).equals(expected)
+    (folder / "nodes.csv").write_text(NODES.replace("id,", '"id";"').replace(",", ";").replace('"age', '"age"', 1))
+    assert load(folder).equals(expected)
+    rows = NODES.splitlines()
+    (folder / "nodes.csv").write_text("\n".join([f",{rows[0]}", *(f"{i},{row}" for i, row in enumerate(rows[1:]))]))
+    assert load(folder).equals(expected)  # a pandas index column is no feature
+    names = ",".join(f"f{i}" for i in range(60_000))
+    (folder / "nodes.csv").write_text(
+        f"id,label,{names}\n" + "".join(f"{n},{n}" + ",1" * 60_000 + "\n" for n in "abcd")
+    )
+    assert load(folder).num_features == 60_000
+
+
+@pytest.mark.parametrize(
+    "text", ["a  b\n b c \n", "a b\n# later\nb c\n", "\ufeff# first\na\tb\nb\tc\t\n", "a b\rb c\r"]
+)
+def test_edge_lists_as_people_write_them(text: str, tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text(text, newline="")
+    graph = load(tmp_path / "g.txt", require_labels=False)
+    assert graph.node_ids == ("a", "b", "c")
+    assert graph.num_edges == 2
+
+
+def test_nested_columns_are_refused_by_name(folder: Path) -> None:
+    (folder / "nodes.csv").unlink()
+    table = pa.table({"id": ["a", "b", "c", "d"], "label": ["x", "y", "x", "y"], "v": [[1.0], [2.0], [3.0], [4.0]]})
+    pq.write_table(table, folder / "nodes.parquet")
+    with pytest.raises(DataError, match="column 'v' holds list"):
+        load(folder)
+
+
+def test_options_that_cannot_apply_are_refused(tmp_path: Path, folder: Path) -> None:
+    from gpcn import ConfigError, save
+
+    save(load(folder), str(tmp_path / "g.npz"))
+    with pytest.raises(ConfigError, match="has its own columns"):
+        load(tmp_path / "g.npz", columns=Columns(undirected=True))
+    with pytest.raises(ConfigError, match="the dataset texas has its own columns"):
+        load("texas", columns=Columns(label="x"))

@@ -56,7 +56,9 @@ def convert(
 
     Example: [bold]gpcn convert edges.csv --nodes nodes.csv --random-splits 10 --out mine.npz[/bold]
     """
-    loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
+    loaded = load_with_options(
+        graph, mirror, nodes, source, target, weight, id, label, features, split, undirected, require_labels=False
+    )
     if random:
         loaded = random_splits(loaded, count=random, seed=seed)
     if name is not None:
@@ -69,7 +71,7 @@ def write_graph(graph: Graph, out: Path) -> None:
     """Write to the kind of place that `out` names."""
     if out.suffix == ".npz":
         native.write(graph, out)
-    elif out.suffix == "" and not out.is_file():
+    elif out.suffix == "" and out.name not in ("", "-") and not out.is_file():
         write_tables(graph, out)
     else:
         raise ConfigError(f"cannot write to {out}; expected a name that ends in .npz, or a folder for CSV tables")

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from gpcn.data.columns import Columns
 from gpcn.data.load import load
-from gpcn.data.tables import Columns
 from gpcn.graph import Graph
 
 GraphArgument = Annotated[
@@ -62,6 +62,7 @@ def load_with_options(
     features: str | None,
     split: str | None,
     undirected: bool,
+    require_labels: bool = True,
 ) -> Graph:
     """The graph that these options describe."""
     columns = Columns(
@@ -74,7 +75,7 @@ def load_with_options(
         splits=_several(split),
         undirected=undirected,
     )
-    return load(graph, nodes=nodes, columns=columns, mirror=mirror)
+    return load(graph, nodes=nodes, columns=columns, mirror=mirror, require_labels=require_labels)
 
 
 def _several(text: str | None) -> tuple[str, ...] | None:

@@ -24,12 +24,17 @@ def console() -> Console:
 
 def complain(sentence: str) -> None:
     """An error, on stderr, in one line."""
-    typer.echo(f"error: {' '.join(sentence.split())}", err=True)
+    typer.echo(f"error: {printable(' '.join(sentence.split()))}", err=True)
+
+
+def printable(text: object) -> str:
+    """Text without control characters."""
+    return "".join(letter if letter.isprintable() else "�" for letter in str(text))
 
 
 def safe(text: object) -> str:
     """Text from files and users, so that none of it is taken for markup and no control character gets through."""
-    return escape("".join(letter if letter.isprintable() else "�" for letter in str(text)))
+    return escape(printable(text))
 
 
 def number(value: float | None, digits: int = 3) -> str:

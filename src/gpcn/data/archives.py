@@ -61,6 +61,8 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) ->
             f"{name}: array {_key(member, name)!r} promises {promised:,} bytes but holds {len(body):,}; "
             "it is cut off or altered"
         )
+    if dtype.itemsize == 0:
+        return np.empty(shape, dtype=dtype)
     array = np.frombuffer(bytearray(body), dtype=dtype)
     return array.reshape(shape, order="F" if fortran else "C")
 

@@ -15,7 +15,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
-from email.message import Message
 from pathlib import Path
 from typing import IO
 
@@ -78,8 +77,14 @@ class RemoteFile:
 class _SameScheme(urllib.request.HTTPRedirectHandler):
     """Follows redirects, but never from https to something weaker."""
 
-    def redirect_request(  # noqa: D102, PLR0917
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
     ) -> urllib.request.Request | None:
         if urllib.parse.urlsplit(newurl).scheme != urllib.parse.urlsplit(req.full_url).scheme:
             fp.close()

@@ -9,9 +9,13 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.data.tables import Columns, assemble
+from gpcn.data.columns import Columns
+from gpcn.data.tables import assemble
+from gpcn.data.tables_out import feature_titles
 from gpcn.errors import DataError
-from gpcn.graph import ROLES, UNKNOWN, Graph, Metric, Split, edges_to_adjacency
+from gpcn.graph import Graph, Split
+from gpcn.types import ROLES, UNKNOWN, Metric
+from gpcn.validation import edges_to_adjacency
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -66,7 +70,7 @@ def to_networkx(graph: Graph) -> nx.Graph:
     import networkx as nx
 
     ids = graph.node_ids or [str(number) for number in range(graph.num_nodes)]
-    names = graph.feature_names or [f"feature_{number}" for number in range(graph.num_features)]
+    names = feature_titles(graph)
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     result: nx.Graph = nx.DiGraph() if graph.directed else nx.Graph()
     roles = [_roles(split, graph.num_nodes) for split in graph.splits]
@@ -90,7 +94,11 @@ def from_networkx(
     if graph.number_of_nodes() == 0:
         raise DataError(f"{name} has no nodes; expected at least one")
     keys = list(dict.fromkeys(key for _, attributes in graph.nodes(data=True) for key in attributes))
-    identity = "id" if "id" not in keys else "node_id_"
+    if len({str(key) for key in keys}) < len(keys):
+        raise DataError(f"{name}: two attributes have the same name as text; rename one")
+    identity = "id"
+    while identity in keys:
+        identity += "_"
     texts = [str(node) for node in graph.nodes]
     nodes = {identity: pa.array(texts)}
     for key in keys:
@@ -117,13 +125,12 @@ def from_networkx(
 
 
 def _attribute(values: list[Any], key: str, where: str) -> Any:
+    if any(isinstance(value, (dict, list, tuple, set, np.ndarray)) for value in values):
+        raise DataError(f"{where}: attribute {key!r} holds containers; expected numbers or texts")
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError):
-        pass
-    if any(isinstance(value, (dict, list, tuple, set)) for value in values):
-        raise DataError(f"{where}: attribute {key!r} holds containers; expected numbers or texts")
-    return pa.array([None if value is None else str(value) for value in values])
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError):
+        return pa.array([None if value is None else str(value) for value in values])
 
 
 def _roles(split: Split, nodes: int) -> list[str]:
@@ -140,7 +147,7 @@ def _features(x: Any, nodes: int) -> Any:
         return np.empty((nodes, 0), dtype=np.float32)
     x = x.detach().cpu()
     if x.layout == torch.strided:
-        return x.numpy()
+        return x.float().numpy()
     csr = x.to_sparse_csr()
     parts = (csr.values().numpy(), csr.col_indices().numpy(), csr.crow_indices().numpy())
     return sp.csr_array(parts, shape=tuple(csr.shape))
@@ -152,7 +159,8 @@ def _splits(data: Data, nodes: int) -> tuple[Split, ...]:
         return ()
     if any(mask is None for mask in masks):
         raise DataError("the Data has some of train_mask, val_mask and test_mask; expected all three or none")
+    shapes = {tuple(mask.shape) for mask in masks}
+    if len(shapes) > 1 or next(iter(shapes))[0] != nodes:
+        raise DataError(f"the masks have shapes {sorted(shapes)}; expected [{nodes}] or [{nodes}, S], all alike")
     columns = [mask.cpu().numpy().reshape(nodes, -1).T for mask in masks]
-    if len({len(part) for part in columns}) > 1:
-        raise DataError(f"the masks hold {[len(part) for part in columns]} splits; expected the same number each")
     return tuple(Split.from_masks(*rows) for rows in zip(*columns, strict=True))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from gpcn.data import catalog, delimited, native, readers
 from gpcn.data.archives import read_npz
 from gpcn.data.benchmark import load_dataset
+from gpcn.data.columns import Columns
+from gpcn.data.fetch import mirror_folder
 from gpcn.data.interop import from_networkx
-from gpcn.data.tables import Columns, assemble
-from gpcn.errors import DataError, near_matches
+from gpcn.data.tables import assemble
+from gpcn.data.tables_out import read_description
+from gpcn.errors import ConfigError, DataError, near_matches
 from gpcn.graph import Graph
 
 TABLES = delimited.SUFFIXES
@@ -35,31 +39,50 @@ def load(
         require_labels: whether a graph without any label is an error.
     """
     columns = columns or Columns()
+    mirror = mirror_folder(None if mirror is None else Path(mirror))
     if isinstance(source, str) and source in catalog.names():
-        return load_dataset(source, mirror=None if mirror is None else Path(mirror))
+        _refuse_options(f"the dataset {source}", nodes, columns)
+        return load_dataset(source, mirror=mirror)
     path = Path(source)
-    if not path.exists():
-        if path.suffix or len(path.parts) > 1:
-            raise DataError(f"there is no file or folder {path}; check the path")
-        raise DataError(f"{source!r} is neither a dataset nor a file; {near_matches(str(source), catalog.names())}")
     try:
+        _check_exists(path, str(source))
         graph = _load_path(path, None if nodes is None else Path(nodes), columns, require_labels)
     except OSError as error:
         raise DataError(f"cannot read {error.filename or path}: {error.strerror or error}") from error
+    except DataError as error:
+        raise error if path.name in str(error) else DataError(f"{path}: {error}") from error
     if require_labels and graph.labelled.size == 0:
         raise DataError(f"{path} has no labels: all are -1; expected a label for some nodes")
     return graph
 
 
+def _check_exists(path: Path, source: str) -> None:
+    if not source:
+        raise DataError("the graph's name is empty; expected a dataset or a path")
+    if not path.exists():
+        if path.suffix or len(path.parts) > 1:
+            raise DataError(f"there is no file or folder {path}; check the path")
+        raise DataError(f"{source!r} is neither a dataset nor a file; {near_matches(source, catalog.names())}")
+
+
+def _refuse_options(what: str, nodes: object, columns: Columns) -> None:
+    if nodes is not None or columns != Columns():
+        raise ConfigError(f"{what} has its own columns; leave out --nodes and the options that name columns")
+
+
 def _load_path(path: Path, nodes: Path | None, columns: Columns, require_labels: bool) -> Graph:
     if path.is_dir():
         edges, own_nodes = _find_pair(path)
-        return _load_tables(edges, nodes or own_nodes, columns, path.resolve().name, require_labels)
-    if path.suffix == ".npz":
+        columns, told = read_description(path, columns)
+        told = {"name": path.resolve().name, **told}
+        return _load_tables(edges, nodes or own_nodes, columns, require_labels, **told)
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        _refuse_options(str(path), nodes, columns)
         return _load_npz(path)
-    if path.suffix in TABLES or path.suffix in delimited.EDGE_LISTS:
-        return _load_tables(path, nodes, columns, path.stem, require_labels)
-    if path.suffix == ".graphml":
+    if suffix in TABLES or suffix in delimited.EDGE_LISTS:
+        return _load_tables(path, nodes, columns, require_labels, name=path.stem)
+    if suffix == ".graphml":
         return _load_graphml(path, columns, require_labels)
     known = ", ".join((*TABLES, *delimited.EDGE_LISTS, ".npz", ".graphml"))
     raise DataError(f"{path} has an unknown ending {path.suffix!r}; expected a folder or one of {known}")
@@ -78,22 +101,23 @@ def _find_pair(folder: Path) -> tuple[Path, Path | None]:
     return edges, find("nodes")
 
 
-def _load_tables(edges: Path, nodes: Path | None, columns: Columns, name: str, require_labels: bool) -> Graph:
-    if edges.suffix in delimited.EDGE_LISTS:
+def _load_tables(edges: Path, nodes: Path | None, columns: Columns, require_labels: bool, **told: Any) -> Graph:
+    if edges.suffix.lower() in delimited.EDGE_LISTS:
         edge_table = delimited.read_edge_list(edges)
         columns = columns.in_edges(edge_table.column_names, str(edges))
     else:
         columns = columns.in_edges(delimited.column_names(edges), str(edges))
         ends = (str(columns.source), str(columns.target))
-        edge_table = delimited.read_table(edges, text=ends, only=(*ends, *([columns.weight] if columns.weight else [])))
+        wanted = (*ends, *([columns.weight] if columns.weight else []))
+        edge_table = delimited.read_table(edges, text=ends, only=wanted, may_be_empty=nodes is not None)
     node_table = None
     if nodes is not None:
         if not nodes.is_file():
-            raise DataError(f"there is no file {nodes}; check --nodes")
+            raise DataError(f"{nodes} is not a file; check --nodes")
         columns = columns.in_nodes(delimited.column_names(nodes), str(nodes))
         texts = [name for name in (columns.id, columns.label, *(columns.splits or ())) if name]
         node_table = delimited.read_table(nodes, text=texts, only=(*texts, *(columns.features or ())))
-    return assemble(edge_table, node_table, columns, name=name, require_labels=require_labels)
+    return assemble(edge_table, node_table, columns, require_labels=require_labels, **told)
 
 
 def _load_npz(path: Path) -> Graph:
@@ -112,8 +136,9 @@ def _load_npz(path: Path) -> Graph:
 def _load_graphml(path: Path, columns: Columns, require_labels: bool) -> Graph:
     import networkx as nx
 
-    if b"<!ENTITY" in path.read_bytes():
-        raise DataError(f"{path} defines XML entities, which can be used to attack readers; remove them")
+    content = path.read_bytes()
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
+        raise DataError(f"{path} defines XML entities or is not UTF-8, which is used to attack readers; remove them")
     try:
         graph = nx.read_graphml(path)
     except Exception as error:

@@ -22,15 +22,18 @@ import scipy.sparse as sp
 from gpcn.atomic import replacing
 from gpcn.data.archives import Arrays, read_npz
 from gpcn.errors import DataError
-from gpcn.graph import ROLES, Graph, Split
+from gpcn.graph import Graph, Split
+from gpcn.types import ROLES
 
 FORMAT = "gpcn-graph"
 VERSION = 1
 
 
-def write(graph: Graph, path: Path) -> None:
+def write(graph: Graph, path: str | Path) -> None:
     """Write `graph` to `path`; a kill at any moment leaves the old file or the new one."""
-    with replacing(path) as stream:
+    if Path(path).suffix != ".npz":
+        raise DataError(f"cannot save to {path}; expected a name that ends in .npz")
+    with replacing(Path(path)) as stream:
         _save(stream, _to_arrays(graph))
 
 
@@ -48,18 +51,19 @@ def from_arrays(arrays: Arrays, name: str) -> Graph:
     """The graph in `arrays`, checked like any other."""
     meta = _meta(arrays, name)
     try:
-        labels = arrays["labels"]
+        labels = _require(arrays, "labels", "iu", 1)
         fields: dict[str, Any] = {
             "adjacency": _matrix(arrays, "adjacency", (labels.size, labels.size)),
             "features": _feature_matrix(arrays),
             "labels": labels,
-            "splits": _splits(arrays.get("splits")),
+            "splits": _splits(arrays, labels.size),
         }
         if "node_ids.text" in arrays:
-            fields["node_ids"] = _unpack(arrays["node_ids.text"], arrays["node_ids.ends"], name)
+            text, ends = _require(arrays, "node_ids.text", "u", 1), _require(arrays, "node_ids.ends", "iu", 1)
+            fields["node_ids"] = _unpack(text, ends)
     except KeyError as missing:
         raise DataError(f"{name} lacks the array {missing}; expected a file written by gpcn convert") from missing
-    except (ValueError, IndexError) as error:
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise DataError(f"{name} is damaged: {error}") from error
     known = ("name", "metric", "label_names", "feature_names", "notes")
     return Graph(**fields, **{key: meta[key] for key in known if meta.get(key) is not None})
@@ -107,14 +111,14 @@ def _save(stream: BinaryIO, arrays: Arrays) -> None:
 
 def _meta(arrays: Arrays, name: str) -> dict[str, Any]:
     try:
-        meta = json.loads(arrays["meta"].astype(np.uint8).tobytes().decode())
-    except (KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        meta = json.loads(_require(arrays, "meta", "u", 1).tobytes().decode())
+    except (KeyError, ValueError, RecursionError) as error:
         raise DataError(f"{name} has no readable description; expected a file written by gpcn convert") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise DataError(f"{name} is not in the gpcn format; expected a file written by gpcn convert")
     if meta.get("version") != VERSION:
         raise DataError(
-            f"{name} has format version {meta.get('version')}; this gpcn reads version {VERSION}; upgrade gpcn"
+            f"{name} has format version {meta.get('version')!r}; this gpcn reads version {VERSION}; upgrade gpcn"
         )
     for field, item in (
         ("name", str),
@@ -125,14 +129,16 @@ def _meta(arrays: Arrays, name: str) -> dict[str, Any]:
     ):
         if meta.get(field) is not None and not isinstance(meta[field], item):
             raise DataError(f"{name}: {field} is {type(meta[field]).__name__}; expected {item.__name__}")
+        if item is list and not all(isinstance(text, str) for text in meta.get(field) or ()):
+            raise DataError(f"{name}: {field} holds something other than text")
     return meta
 
 
 def _matrix(arrays: Arrays, key: str, shape: tuple[int, ...]) -> sp.csr_array:
-    indices, indptr = arrays[f"{key}.indices"], arrays[f"{key}.indptr"]
-    data = arrays.get(f"{key}.data")
-    if data is None:
-        data = np.ones(indices.size, dtype=np.float32)
+    indices, indptr = _require(arrays, f"{key}.indices", "iu", 1), _require(arrays, f"{key}.indptr", "iu", 1)
+    data = np.ones(indices.size, np.float32)
+    if f"{key}.data" in arrays:
+        data = _require(arrays, f"{key}.data", "f", 1)
     matrix = sp.csr_array((data, indices, indptr), shape=(int(shape[0]), int(shape[1])))
     matrix.check_format(full_check=True)
     return matrix
@@ -140,8 +146,11 @@ def _matrix(arrays: Arrays, key: str, shape: tuple[int, ...]) -> sp.csr_array:
 
 def _feature_matrix(arrays: Arrays) -> npt.NDArray[Any] | sp.csr_array:
     if "features" in arrays:
-        return arrays["features"]
-    return _matrix(arrays, "features", tuple(arrays["features.shape"].tolist()))
+        return _require(arrays, "features", "fiub", 2)
+    shape = _require(arrays, "features.shape", "iu", 1).tolist()
+    if len(shape) != 2:
+        raise ValueError(f"features.shape has {len(shape)} entries; expected 2")
+    return _matrix(arrays, "features", tuple(shape))
 
 
 def _roles(graph: Graph) -> npt.NDArray[np.uint8]:
@@ -152,16 +161,27 @@ def _roles(graph: Graph) -> npt.NDArray[np.uint8]:
     return roles
 
 
-def _splits(roles: npt.NDArray[Any] | None) -> tuple[Split, ...]:
-    if roles is None:
+def _splits(arrays: Arrays, nodes: int) -> tuple[Split, ...]:
+    if "splits" not in arrays:
         return ()
+    roles = _require(arrays, "splits", "u", 2)
+    if roles.shape[1] != nodes or roles.max(initial=0) > len(ROLES):
+        raise ValueError(f"splits has shape {roles.shape} or unknown codes; expected [S, {nodes}] of 0 to {len(ROLES)}")
     return tuple(Split(**{role: np.flatnonzero(row == code) for code, role in enumerate(ROLES, 1)}) for row in roles)
 
 
-def _unpack(text: npt.NDArray[Any], ends: npt.NDArray[Any], name: str) -> list[str]:
-    blob = text.astype(np.uint8).tobytes()
-    stops = ends.tolist()
+def _unpack(text: npt.NDArray[Any], ends: npt.NDArray[Any]) -> list[str]:
+    blob, stops = text.astype(np.uint8).tobytes(), ends.tolist()
+    if not stops or stops[-1] != len(blob) or stops != sorted(stops):
+        raise ValueError("the node ids do not fill their text")
     try:
         return [blob[start:stop].decode() for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
     except UnicodeDecodeError as error:
-        raise DataError(f"{name}: the node ids are not UTF-8; the file is damaged") from error
+        raise ValueError("the node ids are not UTF-8") from error
+
+
+def _require(arrays: Arrays, key: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
+    array = arrays[key]
+    if array.dtype.kind not in kinds or array.ndim != dimensions:
+        raise ValueError(f"{key} is {array.dtype} of shape {array.shape}, which no gpcn file has")
+    return array

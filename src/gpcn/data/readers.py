@@ -22,7 +22,9 @@ from gpcn.data import pickles
 from gpcn.data.archives import read_npz
 from gpcn.data.features import compact
 from gpcn.errors import DataError
-from gpcn.graph import IntVector, Split, edges_to_adjacency
+from gpcn.graph import Split
+from gpcn.types import IntVector
+from gpcn.validation import edges_to_adjacency
 
 Files: TypeAlias = Mapping[str, bytes]
 Fields: TypeAlias = dict[str, Any]
@@ -41,13 +43,16 @@ def heterophilous_fields(arrays: Mapping[str, npt.NDArray[Any]], path: str, *, d
     for key in needed:
         if key not in arrays:
             raise DataError(f"{path} lacks the array {key!r}; it holds {', '.join(sorted(arrays))}")
-    edges = arrays["edges"]
+    edges, nodes = arrays["edges"], len(arrays["node_labels"]) if arrays["node_labels"].ndim else 0
     if edges.ndim != 2 or edges.shape[1] != 2:
         raise DataError(f"{path}: edges has shape {edges.shape}; expected [E, 2]")
-    masks = [arrays.get(f"{role}_masks") for role in ("train", "val", "test")]
-    splits: tuple[Split, ...] = ()
-    if all(mask is not None for mask in masks):
-        splits = tuple(Split.from_masks(*rows) for rows in zip(*masks, strict=True))
+    if arrays["node_features"].ndim != 2 or arrays["node_features"].dtype.kind not in "fiub":
+        raise DataError(f"{path}: node_features is no table of numbers; expected [{nodes}, q]")
+    masks = [arrays[key] for key in ("train_masks", "val_masks", "test_masks") if key in arrays]
+    shapes = {mask.shape for mask in masks}
+    if masks and (len(masks) < 3 or len(shapes) > 1 or masks[0].ndim != 2 or masks[0].shape[1] != nodes):
+        raise DataError(f"{path}: the masks have shapes {sorted(shapes)}; expected three of [S, {nodes}]")
+    splits = tuple(Split.from_masks(*rows) for rows in zip(*masks, strict=True)) if masks else ()
     return {
         "adjacency": _adjacency(edges.T, len(arrays["node_labels"]), directed=directed),
         "features": compact(arrays["node_features"]),

@@ -8,11 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpcn.errors import ConfigError
-from gpcn.graph import UNKNOWN, Graph, IntVector, edges_to_adjacency
+from gpcn.graph import Graph
 from gpcn.splits import random_splits
+from gpcn.types import UNKNOWN, IntVector
+from gpcn.validation import edges_to_adjacency
 
 Mixing = Literal["uniform", "ring"]
-REDRAWS = 8
+REDRAWS = 50
+LEAST_DRAW = 2000
 
 
 def synthesize(
@@ -48,7 +51,7 @@ def synthesize(
 
     Time and memory are linear in the number of edges.
     """
-    _check(nodes, classes, degree, homophily, features, signal, mixing, unlabelled, splits)
+    _check(nodes, classes, degree, homophily, features, signal, mixing, unlabelled, splits, seed)
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(nodes) % classes)
     wanted = round(nodes * degree / (1 if directed else 2))
@@ -93,11 +96,13 @@ def _draw_edges(
             missing = goal - keys.size
             if missing <= 0:
                 break
+            missing = max(missing, min(goal, LEAST_DRAW))
             source = rng.integers(nodes, size=missing)
             other = labels[source] if inside else _other_class(labels[source], classes, mixing, rng)
             target = members[starts[other] + (rng.random(missing) * sizes[other]).astype(np.int64)]
             low, high = (source, target) if directed else (np.minimum(source, target), np.maximum(source, target))
-            keys = np.unique(np.concatenate([keys, (low * nodes + high)[source != target]]))
+            fresh = np.setdiff1d((low * nodes + high)[source != target], keys)
+            keys = np.concatenate([keys, rng.permutation(fresh)[: goal - keys.size]])
         if keys.size < 0.98 * goal:
             raise ConfigError(
                 f"{goal:,} edges {'inside' if inside else 'between'} classes were asked for, but {nodes:,} nodes in "
@@ -126,6 +131,7 @@ def _check(
     mixing: str,
     unlabelled: float,
     splits: int,
+    seed: int,
 ) -> None:
     rules = (
         (classes >= 2, f"classes is {classes}; expected at least 2"),
@@ -133,10 +139,11 @@ def _check(
         (0 < degree < nodes, f"degree is {degree}; expected more than 0 and less than the {nodes} nodes"),
         (0 <= homophily <= 1, f"homophily is {homophily}; expected a share from 0 to 1"),
         (features >= 1, f"features is {features}; expected at least 1"),
-        (signal >= 0 and np.isfinite(signal), f"signal is {signal}; expected 0 or more"),
+        (0 <= signal <= 1e6, f"signal is {signal}; expected 0 to a million"),
         (mixing in ("uniform", "ring"), f"mixing is {mixing!r}; expected uniform or ring"),
         (0 <= unlabelled < 1, f"unlabelled is {unlabelled}; expected a share from 0 to below 1"),
         (splits >= 0, f"splits is {splits}; expected 0 or more"),
+        (seed >= 0, f"seed is {seed}; expected 0 or more"),
     )
     for fine, sentence in rules:
         if not fine:

@@ -7,8 +7,6 @@ become one column per value (`colour=red`). What had to be decided is written in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,61 +15,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
+from gpcn.data.columns import Columns, is_numeric
 from gpcn.data.features import compact
 from gpcn.errors import DataError
-from gpcn.graph import UNKNOWN, Graph, IntVector, Split, edges_to_adjacency
+from gpcn.graph import Graph, Split
+from gpcn.types import UNKNOWN, IntVector, Metric
+from gpcn.validation import edges_to_adjacency
 
-SOURCES = ("source", "src", "from", "source_id", "u")
-TARGETS = ("target", "dst", "to", "target_id", "destination", "v")
-IDS = ("id", "node_id", "node", "nodeid", "name")
-LABELS = ("label", "class", "y", "category")
-WEIGHTS = ("weight",)
-SPLIT_NAME = re.compile(r"split([_-]?\d+)?", re.IGNORECASE)
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+MISSING = frozenset({"", "na", "n/a", "nan", "null"})
+LOCAL_NUMBER = re.compile(r"[-+]?\d[\d.,' ]*%?")
+MOST_CLASSES_PER_NODE = 0.5
 PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Which column is what; `None` means: find it by its usual names. `undirected` mirrors every edge."""
-
-    source: str | None = None
-    target: str | None = None
-    weight: str | None = None
-    id: str | None = None
-    label: str | None = None
-    features: tuple[str, ...] | None = None
-    splits: tuple[str, ...] | None = None
-    undirected: bool = False
-
-    def in_edges(self, names: Sequence[str], where: str) -> Columns:
-        """The same with `source`, `target` and `weight` settled for a table with these columns."""
-        source = _find(names, self.source, SOURCES, where, "--source")
-        target = _find(names, self.target, TARGETS, where, "--target")
-        if source is None and target is None and len(names) >= 2:
-            source, target = names[0], names[1]
-        if source is None or target is None or source == target:
-            raise DataError(
-                f"{where}: cannot tell which columns hold the ends of an edge among {_listed(names)}; "
-                "name them with --source and --target"
-            )
-        return replace(self, source=source, target=target, weight=_find(names, self.weight, WEIGHTS, where, "--weight"))
-
-    def in_nodes(self, names: Sequence[str], where: str) -> Columns:
-        """The same with `id`, `label`, `splits` and `features` settled for a table with these columns."""
-        identity = _find(names, self.id, IDS, where, "--id") or names[0]
-        label = _find([name for name in names if name != identity], self.label, LABELS, where, "--label")
-        splits = self.splits or tuple(name for name in names if SPLIT_NAME.fullmatch(name))
-        features = self.features
-        if features is None:
-            features = tuple(name for name in names if name not in (identity, label, *splits))
-        for name in (*splits, *features):
-            if name not in names:
-                raise DataError(f"{where} has no column {name!r}; it has {_listed(names)}")
-        return replace(self, id=identity, label=label, splits=splits, features=features)
-
-
-def assemble(edges: pa.Table, nodes: pa.Table | None, columns: Columns, *, name: str, require_labels: bool) -> Graph:
+def assemble(
+    edges: pa.Table,
+    nodes: pa.Table | None,
+    columns: Columns,
+    *,
+    name: str,
+    require_labels: bool,
+    metric: Metric = "accuracy",
+) -> Graph:
     """A graph from settled `columns` of two tables; without `nodes`, every id among the edges is a node."""
     source, target = (_text(edges.column(str(column))) for column in (columns.source, columns.target))
     notes: list[str] = []
@@ -87,7 +52,7 @@ def assemble(edges: pa.Table, nodes: pa.Table | None, columns: Columns, *, name:
         notes.append(f"{ends.shape[1] - adjacency.nnz:,} edge(s) listed more than once were {how}")
     if columns.undirected:
         adjacency = adjacency.maximum(adjacency.T)
-    labels, label_names = _labels(nodes, columns, len(ids), require_labels, name)
+    labels, label_names = _labels(nodes, columns, len(ids), require_labels, notes)
     features, feature_names = _features(nodes, columns, len(ids), notes)
     return Graph(
         adjacency=adjacency,
@@ -95,6 +60,7 @@ def assemble(edges: pa.Table, nodes: pa.Table | None, columns: Columns, *, name:
         labels=labels,
         splits=_splits(nodes, columns),
         name=name,
+        metric=metric,
         node_ids=_unless_counting(ids.to_pylist()),
         label_names=_unless_counting(label_names),
         feature_names=feature_names,
@@ -104,13 +70,16 @@ def assemble(edges: pa.Table, nodes: pa.Table | None, columns: Columns, *, name:
 
 def _text(column: Any) -> Any:
     flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return pc.utf8_trim_whitespace(flat.cast(pa.string()).fill_null(""))
+    try:
+        return pc.utf8_trim_whitespace(flat.cast(pa.string()).fill_null(""))
+    except pa.ArrowException as error:
+        raise DataError(f"a column holds {flat.type} values; expected text, numbers, dates or booleans") from error
 
 
 def _check_ids(ids: Any, column: str) -> None:
     empty = np.flatnonzero(pc.equal(ids, "").to_numpy(zero_copy_only=False))
     if empty.size:
-        raise DataError(f"{empty.size} node(s) have no id in column {column!r}, the first is row {empty[0]}")
+        raise DataError(f"{empty.size} node(s) have no id in column {column!r}, the first is row {empty[0] + 1}")
     if pc.count_distinct(ids).as_py() < len(ids):
         counts = pc.value_counts(ids)
         repeated = counts.filter(pc.greater(counts.field("counts"), 1))
@@ -126,7 +95,7 @@ def _places(ends: Any, ids: Any, side: str) -> IntVector:
         rows = np.flatnonzero(pc.is_null(found).to_numpy(zero_copy_only=False))
         raise DataError(
             f"{rows.size} edge(s) name a {side} that is not among the nodes, the first is "
-            f"{ends[int(rows[0])].as_py()!r} in row {rows[0]}; add the node or drop the edge"
+            f"{ends[int(rows[0])].as_py()!r} in row {rows[0] + 1}; add the node or drop the edge"
         )
     return np.asarray(found.to_numpy(), dtype=np.int64)
 
@@ -137,28 +106,65 @@ def _weights(edges: pa.Table, columns: Columns) -> npt.NDArray[Any] | None:
     values = edges.column(columns.weight)
     if not _is_number(values.type):
         raise DataError(f"the weight column {columns.weight!r} holds {values.type} values; expected numbers")
-    return np.asarray(values.cast(pa.float64()).to_numpy())
+    numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
+    bad = np.flatnonzero(~((numbers > 0) & np.isfinite(numbers)))
+    if bad.size:
+        raise DataError(
+            f"{bad.size} weight(s) in column {columns.weight!r} are not positive, the first is {numbers[bad[0]]} in "
+            f"row {bad[0] + 1}; expected numbers above 0"
+        )
+    return numbers
 
 
 def _labels(
-    nodes: pa.Table | None, columns: Columns, count: int, required: bool, where: str
+    nodes: pa.Table | None, columns: Columns, count: int, required: bool, notes: list[str]
 ) -> tuple[IntVector, list[str] | None]:
-    labels = np.full(count, UNKNOWN, dtype=np.int64)
-    names: list[str] = []
-    if nodes is not None and columns.label is not None:
-        values = _text(nodes.column(columns.label))
-        distinct = [value for value in pc.unique(values).to_pylist() if value.lower() not in MISSING]
-        numeric = all(_is_whole(value) for value in distinct)
-        names = sorted(distinct, key=int) if numeric else sorted(distinct)
-        if numeric and names and names[0] == str(UNKNOWN):
-            names = names[1:]
-        if names:
-            places = pc.index_in(values, value_set=pa.array(names, pa.string())).fill_null(UNKNOWN)
-            labels = np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
+    if nodes is None or columns.label is None:
+        if required:
+            advice = "give the table of nodes with --nodes" if nodes is None else "name the column with --label"
+            raise DataError(f"no labels: no column holds them; expected a label for some nodes, {advice}")
+        return np.full(count, UNKNOWN, dtype=np.int64), None
+    values = _whole_numbers_plain(_text(nodes.column(columns.label)))
+    names, missing = _class_names(pc.unique(values).to_pylist(), columns)
     if not names and required:
-        how = f"every value of column {columns.label!r} is missing" if columns.label else "no column holds the labels"
-        raise DataError(f"{where} has no labels: {how}; expected a label for some nodes, name the column with --label")
+        raise DataError(
+            f"no labels: every value of column {columns.label!r} is missing; expected a label for some nodes"
+        )
+    if len(names) > 100 and len(names) > MOST_CLASSES_PER_NODE * count:
+        raise DataError(
+            f"column {columns.label!r} holds {len(names):,} different labels for {count:,} nodes, no classes; "
+            "name another column with --label"
+        )
+    places = pc.index_in(values, value_set=pa.array(names, pa.string())).fill_null(UNKNOWN)
+    labels = np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
+    words = sorted(word for word in missing if word)
+    if words:
+        absent = int(np.count_nonzero(labels == UNKNOWN))
+        notes.append(f"{absent:,} node(s) are to be predicted: {' and '.join(map(repr, words))} was taken as no label")
     return labels, names or None
+
+
+def _class_names(distinct: list[str], columns: Columns) -> tuple[list[str], list[str]]:
+    """The classes in order, and the words that stand for no label."""
+    if columns.classes is not None:
+        strange = [value for value in distinct if value and value not in columns.classes]
+        if strange:
+            raise DataError(f"column {columns.label!r} holds {strange[0]!r}, which is not among the classes given")
+        return list(columns.classes), []
+    names = [value for value in distinct if value.lower() not in MISSING]
+    if all(_is_whole(value) for value in names):
+        names = sorted((value for value in names if value != str(UNKNOWN)), key=int)
+    else:
+        names = sorted(names)
+    return names, [value for value in distinct if value not in names]
+
+
+def _whole_numbers_plain(values: Any) -> Any:
+    """`1.0` as `1`, where all values are whole numbers, as when a table was exported from floats."""
+    kinds = [kind for kind in pc.unique(values).to_pylist() if kind.lower() not in MISSING]
+    if any("." in kind for kind in kinds) and all(re.fullmatch(r"-?\d+(\.0*)?", kind) for kind in kinds):
+        return pc.replace_substring_regex(values, r"\.0*$", "")
+    return values
 
 
 def _features(nodes: pa.Table | None, columns: Columns, count: int, notes: list[str]) -> tuple[Any, list[str] | None]:
@@ -170,9 +176,14 @@ def _features(nodes: pa.Table | None, columns: Columns, count: int, notes: list[
     for column in columns.features:
         values = nodes.column(column)
         if _is_number(values.type) or pa.types.is_null(values.type):
-            run.append(np.asarray(values.cast(pa.float64()).to_numpy(), dtype=np.float64).astype(np.float32))
+            with np.errstate(over="ignore"):
+                run.append(np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float32))
             names.append(column)
             continue
+        if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
+            raise DataError(
+                f"column {column!r} holds {values.type} values; expected numbers or text, one value per column"
+            )
         one_hot, kinds = _one_hot(column, _text(values), notes)
         if one_hot is not None:
             if run:
@@ -191,13 +202,18 @@ def _features(nodes: pa.Table | None, columns: Columns, count: int, notes: list[
 def _one_hot(column: str, values: Any, notes: list[str]) -> tuple[Any, list[str]]:
     """One sparse column per distinct text; a missing text is a row of zeros."""
     kinds = sorted(kind for kind in pc.unique(values).to_pylist() if kind.lower() not in MISSING)
-    numbers = [kind for kind in kinds if _is_numeric(kind)]
+    numbers = [kind for kind in kinds if is_numeric(kind)]
     if numbers and len(numbers) >= len(kinds) / 2 and len(numbers) < len(kinds):
-        odd = next(kind for kind in kinds if not _is_numeric(kind))
+        odd = next(kind for kind in kinds if not is_numeric(kind))
         row = pc.index(values, odd).as_py()
         raise DataError(
             f"column {column!r} holds numbers except for {len(kinds) - len(numbers)} other value(s), the first is "
-            f"{odd!r} in row {row}; correct them or leave the column out with --features"
+            f"{odd!r} in row {row + 1}; correct them or leave the column out with --features"
+        )
+    if kinds and not numbers and all(LOCAL_NUMBER.fullmatch(kind) for kind in kinds):
+        raise DataError(
+            f"column {column!r} holds numbers in a local form such as {kinds[0]!r}; expected a decimal point and no "
+            "other marks"
         )
     if len(kinds) > 32 and len(kinds) > len(values) / 2:
         notes.append(
@@ -229,25 +245,11 @@ def _splits(nodes: pa.Table | None, columns: Columns) -> tuple[Split, ...]:
     return tuple(found)
 
 
-def _find(names: Sequence[str], given: str | None, usual: Sequence[str], where: str, option: str) -> str | None:
-    if given is not None:
-        if given not in names:
-            raise DataError(f"{where} has no column {given!r} ({option}); it has {_listed(names)}")
-        return given
-    lowered = {name.lower(): name for name in names}
-    return next((lowered[name] for name in usual if name in lowered), None)
-
-
 def _unless_counting(names: list[str] | None) -> list[str] | None:
     """Names that only count 0, 1, 2, ... say nothing that positions do not."""
     if names is None or all(name == str(place) for place, name in enumerate(names)):
         return None
     return names
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:12])
-    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def _is_number(kind: Any) -> bool:
@@ -261,11 +263,3 @@ def _is_number(kind: Any) -> bool:
 
 def _is_whole(text: str) -> bool:
     return re.fullmatch(r"-?(0|[1-9]\d*)", text) is not None
-
-
-def _is_numeric(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -1,40 +1,99 @@
-"""A graph as a folder that any tool can open: `edges.csv` and `nodes.csv`."""
+"""A graph as a folder that any tool can open: `edges.csv`, `nodes.csv` and, for gpcn, `graph.json`.
+
+`graph.json` holds what tables cannot say (name, metric, the order of the classes, which columns are which), so that
+reading the folder again gives the same graph.
+"""
 
 from __future__ import annotations
 
+import json
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from gpcn.atomic import replacing
-from gpcn.graph import ROLES, UNKNOWN, Graph
+from gpcn.data.columns import IDS, LABELS, SPLIT_NAME, UNNAMED, Columns
+from gpcn.data.delimited import SUFFIXES
+from gpcn.errors import DataError
+from gpcn.graph import Graph
+from gpcn.types import ROLES, UNKNOWN
 
+FORMAT = "gpcn-tables"
 ROWS_AT_ONCE = 4096
 
 
 def write_tables(graph: Graph, folder: Path) -> None:
-    """Write both tables; reading the folder again gives the same graph (each undirected edge is listed twice)."""
+    """Write all three files, or none; an undirected edge is listed in both directions."""
+    _check_place(folder)
     ids = np.array(graph.node_ids or [str(number) for number in range(graph.num_nodes)], dtype=object)
+    for identity in ids:
+        if identity != identity.strip() or not identity or "\0" in identity:
+            raise DataError(
+                f"the node id {identity!r} is empty or padded, which CSV does not keep; write a .npz instead"
+            )
     entries = graph.adjacency.tocoo()
-    columns = {"source": ids[entries.row], "target": ids[entries.col]}
+    edges = {"source": pa.array(ids[entries.row], pa.string()), "target": pa.array(ids[entries.col], pa.string())}
     if graph.weighted:
-        columns["weight"] = entries.data
-    with replacing(folder / "edges.csv") as stream:
-        pacsv.write_csv(pa.table(columns), stream)
-    with replacing(folder / "nodes.csv") as stream:
-        pieces = _node_pieces(graph, ids)
-        with pacsv.CSVWriter(stream, pieces[0].schema) as writer:
-            for piece in pieces:
-                writer.write_table(piece)
+        edges["weight"] = entries.data
+    titles = feature_titles(graph)
+    with ExitStack() as files:
+        pacsv.write_csv(pa.table(edges), files.enter_context(replacing(folder / "edges.csv")))
+        nodes = files.enter_context(replacing(folder / "nodes.csv"))
+        with pacsv.CSVWriter(nodes, _node_rows(graph, ids, titles, slice(0, 0)).schema) as writer:
+            for at in range(0, graph.num_nodes, ROWS_AT_ONCE):
+                writer.write_table(_node_rows(graph, ids, titles, slice(at, at + ROWS_AT_ONCE)))
+        files.enter_context(replacing(folder / "graph.json")).write(_description(graph).encode())
 
 
-def _node_pieces(graph: Graph, ids: np.ndarray) -> list[pa.Table]:
-    return [_node_rows(graph, ids, slice(at, at + ROWS_AT_ONCE)) for at in range(0, graph.num_nodes, ROWS_AT_ONCE)]
+def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str, Any]]:
+    """`columns` completed, and name and metric given, by the folder's `graph.json`, where there is one."""
+    path = folder / "graph.json"
+    if not path.is_file():
+        return columns, {}
+    try:
+        told = json.loads(path.read_text())
+        fine = told["format"] == FORMAT and isinstance(told["name"], str) and told["metric"] in ("accuracy", "roc_auc")
+        classes = tuple(str(name) for name in told["classes"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{path} is not readable; delete it to read the tables by themselves") from error
+    if not fine:
+        raise DataError(f"{path} does not describe gpcn tables; delete it to read the tables by themselves")
+    if columns.label is None:
+        columns = Columns(**{**vars(columns), "classes": classes})
+    return columns, {"name": told["name"], "metric": told["metric"]}
 
 
-def _node_rows(graph: Graph, ids: np.ndarray, rows: slice) -> pa.Table:
+def feature_titles(graph: Graph) -> list[str]:
+    """Column names for the features; one that would be taken for an id, a label or a split gets a prefix."""
+    taken = {"source", "target", *IDS, *LABELS}
+    names = graph.feature_names or [f"feature_{number}" for number in range(graph.num_features)]
+    titles = []
+    for place, name in enumerate(names):
+        clean = " ".join(name.split())
+        unsafe = not clean or clean.lower() in taken or SPLIT_NAME.fullmatch(clean) or UNNAMED.fullmatch(clean)
+        titles.append(f"feature_{place} {clean}".strip() if unsafe or clean in titles else clean)
+    return titles
+
+
+def _check_place(folder: Path) -> None:
+    for stem in ("edges", "nodes"):
+        for suffix in SUFFIXES:
+            other = folder / f"{stem}{suffix}"
+            if other.is_dir() or (suffix != ".csv" and other.exists()):
+                raise DataError(f"{folder} already holds {other.name}; choose another folder or remove it")
+
+
+def _description(graph: Graph) -> str:
+    classes = graph.label_names or [str(number) for number in range(graph.num_classes)]
+    told = {"format": FORMAT, "name": graph.name, "metric": graph.metric, "classes": classes}
+    return json.dumps(told, indent=1) + "\n"
+
+
+def _node_rows(graph: Graph, ids: np.ndarray, titles: list[str], rows: slice) -> pa.Table:
     names = graph.label_names or [str(number) for number in range(graph.num_classes)]
     columns = {
         "id": pa.array(ids[rows], pa.string()),
@@ -47,7 +106,6 @@ def _node_rows(graph: Graph, ids: np.ndarray, rows: slice) -> pa.Table:
         columns[f"split_{number}"] = pa.array(words[rows], pa.string())
     part = graph.features[rows]
     dense = part if isinstance(part, np.ndarray) else part.toarray()
-    titles = graph.feature_names or [f"feature_{number}" for number in range(graph.num_features)]
     for title, values in zip(titles, dense.T, strict=True):
         columns[title] = pa.array(np.ascontiguousarray(values))
     return pa.table(columns)
