@@ -16,8 +16,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "gpcn needs Python 3.11; name yours with: make PYTHON=/path/to/python"; exit 1; }
 	@echo "setting up $(VENV) (the first time takes a few minutes)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch 2>&1 | grep -v "is ignored" || true
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt torch
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
 demo: $(STAMP)  ## the main job on the embedded default: a synthetic graph

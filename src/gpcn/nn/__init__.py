@@ -1,0 +1,20 @@
+"""Models as PyTorch modules: `model(x, edge_index)`."""
+
+from gpcn.nn.adjacency import Adjacency
+from gpcn.nn.base import NodeClassifier, inputs_of
+from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
+from gpcn.nn.operator import SparseOperator
+from gpcn.nn.residual import ResidualGCN
+
+__all__ = [
+    "AGPCN",
+    "GPCN",
+    "AGPCNLink",
+    "Adjacency",
+    "GPCNLink",
+    "GeneralizedGPCN",
+    "NodeClassifier",
+    "ResidualGCN",
+    "SparseOperator",
+    "inputs_of",
+]

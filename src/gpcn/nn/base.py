@@ -1,0 +1,105 @@
+"""What all models share: what they accept as input, and what can be asked of them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+from gpcn.nn.adjacency import Adjacency, AdjacencyLike, Normalization
+from gpcn.nn.operator import SparseOperator
+
+Features: TypeAlias = Tensor | SparseOperator
+
+
+class NodeClassifier(nn.Module):
+    """A model from features and links to one logit per node and class.
+
+    Every model is called the same way, `model(x, adjacency)`:
+
+    - `x`: `[N, q]`, a dense tensor, a sparse one, or a `SparseOperator`.
+    - `adjacency`: an `edge_index` `[2, E]` (with `edge_weight` `[E]` as third argument where weighted), a sparse
+      tensor, a SciPy matrix, a `Graph` or an `Adjacency`: then the model normalizes it as it needs, once. A
+      `SparseOperator` is taken as already normalized.
+
+    The result is `[N, C]`, before the softmax.
+    """
+
+    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits `[N, C]`."""
+        raise NotImplementedError
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for child in self.children():
+            reset = getattr(child, "reset_parameters", None)
+            if callable(reset):
+                reset()
+
+    def observe(self, labels: Tensor, train: Tensor) -> None:
+        """Be told the training labels before training; only models that spread labels listen."""
+
+    def coefficients(self) -> Tensor | None:
+        """The weight of each power of the adjacency, `[L + 1]`, where the model is a polynomial of it."""
+        return None
+
+    def mix(self) -> float | None:
+        """`μ`, the share of convolution against direct learning from links, where the model has one."""
+        return None
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the weights."""
+        return next((parameter.dtype for parameter in self.parameters()), torch.get_default_dtype())
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
+
+    def operator(
+        self,
+        adjacency: AdjacencyLike,
+        edge_weight: Tensor | None,
+        num_nodes: int,
+        normalization: Normalization = "symmetric",
+        **options: Any,
+    ) -> SparseOperator:
+        """The operator that this model multiplies with, of its own type and on its own device."""
+        if isinstance(adjacency, SparseOperator):
+            return adjacency
+        links = Adjacency.of(adjacency, edge_weight, num_nodes)
+        if links.num_nodes != num_nodes:
+            raise ConfigError(f"there are features for {num_nodes} nodes but links among {links.num_nodes}")
+        return links.operator(normalization, dtype=self.dtype, device=self.device, **options)
+
+
+def as_features(x: Any) -> Features:
+    """Features ready to be multiplied: dense tensors as they are, sparse ones as operators, made once each."""
+    if isinstance(x, SparseOperator) or (isinstance(x, Tensor) and x.layout == torch.strided):
+        return x
+    if not isinstance(x, Tensor):
+        raise ConfigError(f"features are of type {type(x).__name__}; expected a tensor or a SparseOperator")
+    known = _made_from.get(x)
+    if known is None or known[0] != x._version:
+        known = (x._version, SparseOperator.from_torch(x))
+        _made_from[x] = known
+    made: SparseOperator = known[1]
+    return made
+
+
+_made_from: Any = WeakTensorKeyDictionary()
+
+
+def inputs_of(
+    graph: Graph, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+) -> tuple[Features, Adjacency]:
+    """What a model wants of a `Graph`: features (sparse stays sparse) and links."""
+    if isinstance(graph.features, np.ndarray):
+        return torch.tensor(graph.features, dtype=dtype, device=device), Adjacency(graph.adjacency)
+    return SparseOperator.from_scipy(graph.features, dtype=dtype).to(device=device), Adjacency(graph.adjacency)

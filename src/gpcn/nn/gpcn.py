@@ -1,0 +1,173 @@
+"""The GPCN family: graph polynomial convolution, with learned coefficients and direct learning from links.
+
+Wimalawarne and Suzuki, *Graph Polynomial Convolution Models for Node Classification of Non-Homophilous Graphs*. With
+`X_T` the features after `T` ReLU layers (`FeatureLayers`) and `Ā` the normalized adjacency:
+
+| model | logits |
+| --- | --- |
+| `GPCN` | `X ← X + γ Ā X W`, `L` times, then `X W_out` |
+| `GPCNLink` | `(μ X_{T+L} + (1 - μ) Ā W_A) W_out` |
+| `AGPCN` | `(θ_0 X_T + Σ_k θ_k Ā^k X_T W^k) W_out` |
+| `AGPCNLink` | both |
+| `GeneralizedGPCN` | as `GPCN` with its own `W_i` per layer |
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from gpcn.errors import ConfigError
+from gpcn.nn import polynomial
+from gpcn.nn.layers import Linear
+from gpcn.nn.operator import SparseOperator
+from gpcn.nn.polynomial_model import PolynomialModel
+
+
+class GPCN(PolynomialModel):
+    """Graph polynomial convolution: `X ← X + γ Ā (X W + b)`, `L` times with one shared `W`.
+
+    Args:
+        gamma: `γ`, the residual scale.
+        coefficients: `binomial`, what the recursion expands to, `binom(L, k) γ^k`; `printed`, as typeset in the paper,
+            `L γ^k` for `1 ≤ k < L`. They differ from `L = 4` on.
+        (others as in `PolynomialModel`)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        gamma: float = 0.25,
+        coefficients: Literal["binomial", "printed"] = "binomial",
+        **options: object,
+    ) -> None:
+        super().__init__(in_channels, hidden_channels, out_channels, **options)  # type: ignore[arg-type]
+        if not math.isfinite(gamma):
+            raise ConfigError(f"gamma is {gamma}; expected a finite number")
+        if coefficients not in ("binomial", "printed"):
+            raise ConfigError(f"coefficients is {coefficients!r}; expected binomial or printed")
+        self.gamma, self.kind = gamma, coefficients
+
+    def polynomial_coefficients(self) -> Tensor:
+        """`binom(L, k) γ^k`, or as printed."""
+        make = polynomial.binomial_coefficients if self.kind == "binomial" else polynomial.printed_coefficients
+        return make(self.layers, self.gamma).to(self.dtype).to(self.device)
+
+    def _convolve(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
+        if self.kind == "printed":
+            return self._weighted_powers(operator, hidden)
+        for _ in range(self.layers):
+            hidden = self._drop(hidden)
+            hidden = hidden + self.gamma * (operator @ self.residual(hidden))
+        return hidden
+
+
+class GPCNLink(GPCN):
+    """`GPCN` mixed with direct learning from links: `(μ X_{T+L} + (1 - μ) Ā W_A) W_out`, `W_A` `[N, h]`."""
+
+    links = True
+
+
+class AGPCN(PolynomialModel):
+    """Adaptive GPCN: the weight of every power of the adjacency is learned.
+
+    Args:
+        adaptive: `theta` learns `θ_0..θ_L` freely, as the paper defines the model; `scales` learns one `s_i` per
+            residual layer, as the published code does, so that `θ_k = e_k(s)`, a strict subset.
+        gamma: where learning starts: at GPCN's coefficients with this `γ`.
+        (others as in `PolynomialModel`)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        gamma: float = 1.0,
+        adaptive: Literal["theta", "scales"] = "theta",
+        **options: object,
+    ) -> None:
+        super().__init__(in_channels, hidden_channels, out_channels, **options)  # type: ignore[arg-type]
+        if adaptive not in ("theta", "scales"):
+            raise ConfigError(f"adaptive is {adaptive!r}; expected theta or scales")
+        if not math.isfinite(gamma):
+            raise ConfigError(f"gamma is {gamma}; expected a finite number")
+        self.gamma, self.adaptive = gamma, adaptive
+        self.theta = nn.Parameter(torch.empty(self.layers + (adaptive == "theta")))
+        self._reset_theta()
+
+    def _reset_theta(self) -> None:
+        with torch.no_grad():
+            start = polynomial.binomial_coefficients(self.layers, self.gamma)
+            self.theta.copy_(start if self.adaptive == "theta" else torch.full_like(start[1:], self.gamma))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew, and start `θ` over."""
+        super().reset_parameters()
+        self._reset_theta()
+
+    def polynomial_coefficients(self) -> Tensor:
+        """`θ`, or what the learned scales amount to."""
+        return self.theta if self.adaptive == "theta" else polynomial.symmetric_coefficients(self.theta)
+
+    def _convolve(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
+        if self.adaptive == "theta":
+            return self._weighted_powers(operator, hidden)
+        for scale in self.theta:
+            hidden = self._drop(hidden)
+            hidden = hidden + scale * (operator @ self.residual(hidden))
+        return hidden
+
+
+class AGPCNLink(AGPCN):
+    """`AGPCN` mixed with direct learning from links."""
+
+    links = True
+
+
+class GeneralizedGPCN(PolynomialModel):
+    """GPCN with a weight of its own per residual layer: `X ← X + γ Ā (X W_i + b_i)` (appendix A).
+
+    Args:
+        gamma: `γ`, the residual scale.
+        (others as in `PolynomialModel`)
+    """
+
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, gamma: float = 0.25, **options: object
+    ) -> None:
+        super().__init__(in_channels, hidden_channels, out_channels, **options)  # type: ignore[arg-type]
+        if not math.isfinite(gamma):
+            raise ConfigError(f"gamma is {gamma}; expected a finite number")
+        self.gamma = gamma
+
+    def _residual_layers(self, hidden: int, bias: bool) -> nn.Module:
+        return nn.ModuleList(Linear(hidden, hidden, bias) for _ in range(self.layers))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        super().reset_parameters()
+        for layer in self.residual:  # type: ignore[attr-defined]
+            layer.reset_parameters()
+
+    def polynomial_coefficients(self) -> Tensor:
+        """`binom(L, k) γ^k`: the scale of each power where all `W_i` are alike."""
+        return polynomial.binomial_coefficients(self.layers, self.gamma).to(self.dtype).to(self.device)
+
+    def _terms(self) -> tuple[Tensor, Tensor | None]:
+        layers: list[Linear] = list(self.residual)  # type: ignore[call-overload]
+        biases = None if layers[0].bias is None else [layer.bias for layer in layers]
+        return polynomial.layered_terms(self.gamma, [layer.weight for layer in layers], self.out.weight, biases)  # type: ignore[arg-type]
+
+    def _convolve(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
+        for layer in self.residual:  # type: ignore[attr-defined]
+            hidden = self._drop(hidden)
+            hidden = hidden + self.gamma * (operator @ layer(hidden))
+        return hidden

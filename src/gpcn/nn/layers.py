@@ -1,0 +1,89 @@
+"""Linear layers that take sparse features, and the ReLU layers in front of every model of the family."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from gpcn.errors import ConfigError
+from gpcn.nn.base import Features
+from gpcn.nn.dropout import check_probability, dropout, dropout_sparse, relu_dropout
+from gpcn.nn.operator import SparseOperator
+
+
+class Linear(nn.Module):
+    """`x W + b` with `W` `[in_channels, out_channels]`, as the formulas have it; `x` may be sparse."""
+
+    def __init__(self, in_channels: int, out_channels: int, bias: bool = True) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform in ±1/√in_channels, like `torch.nn.Linear`."""
+        bound = 1 / math.sqrt(max(1, self.weight.shape[0]))
+        nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, x: Features) -> Tensor:
+        """`[N, in_channels]` to `[N, out_channels]`."""
+        if isinstance(x, SparseOperator):
+            product = x @ self.weight
+            return product if self.bias is None else product + self.bias
+        return x @ self.weight if self.bias is None else torch.addmm(self.bias, x, self.weight)
+
+    def extra_repr(self) -> str:
+        """The sizes, for `print(model)`."""
+        return f"{self.weight.shape[0]}, {self.weight.shape[1]}, bias={self.bias is not None}"
+
+
+class FeatureLayers(nn.Module):
+    """`T` times ReLU(x W_i + b_i), with dropout before, between and after: `X_T` of the paper.
+
+    Args:
+        in_channels: `q`.
+        hidden_channels: `h`.
+        num_layers: `T`, at least 1.
+        dropout: share of entries zeroed in the features, between the layers and in the result.
+        last_dropout: share zeroed in the result, where it is to be different.
+        bias: whether layers have one.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        num_layers: int,
+        dropout: float = 0.0,
+        last_dropout: float | None = None,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise ConfigError(f"mlp_layers is {num_layers}; expected at least 1")
+        self.dropout = check_probability(dropout)
+        self.last_dropout = self.dropout if last_dropout is None else check_probability(last_dropout)
+        sizes = [in_channels, *[hidden_channels] * num_layers]
+        self.layers = nn.ModuleList(Linear(a, b, bias) for a, b in pairwise(sizes))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for layer in self.layers:
+            layer.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, x: Features) -> Tensor:
+        """`[N, q]` to `[N, h]`."""
+        hidden = drop_features(x, self.dropout, self.training)
+        for layer in self.layers[:-1]:
+            hidden = relu_dropout(layer(hidden), self.dropout, self.training)
+        return relu_dropout(self.layers[-1](hidden), self.last_dropout, self.training)
+
+
+def drop_features(x: Features, p: float, training: bool) -> Features:
+    """Dropout on features, dense or sparse."""
+    return dropout_sparse(x, p, training) if isinstance(x, SparseOperator) else dropout(x, p, training)

@@ -1,0 +1,215 @@
+"""The engine: a polynomial of the adjacency, evaluated in the cheaper of two orders.
+
+Everything after the feature layers is linear, so the order of multiplication is free:
+
+    logits = Σ_k Ā^k P_k          P_k = X_T V_k + 1 b_k        V_k = c_k W^k W_out   (h × C)
+
+*Collapsed*: all `P_k` in one dense product, then Horner's rule, `S_k = Ā S_{k+1} + P_k`: `L` sparse products at
+width `C` and activations that do not grow with `L`. *Recursive*: layer by layer at width `h`, as the papers write it;
+cheaper only where `C` is not small against `h`. Function and gradients are the same, to rounding.
+
+A residual layer is `X + s Ā (X W + 1 bᵀ)`, so power `k ≥ 1` also carries `c_k 1 bᵀ W^{k-1}`: biases fit in too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gpcn.errors import ConfigError
+from gpcn.nn.operator import SparseOperator
+
+Order: TypeAlias = Literal["auto", "collapsed", "recursive"]
+SPARSE_COST = 4.0  # a multiply-add of a sparse product in those of a dense one, measured on CPU
+
+
+def binomial_coefficients(layers: int, gamma: float) -> Tensor:
+    """`c_k = binom(L, k) γ^k`: what the recursion `X ← X + γ Ā X W` expands to."""
+    return torch.tensor([comb(layers, k) * float(gamma) ** k for k in range(layers + 1)], dtype=torch.float64)
+
+
+def printed_coefficients(layers: int, gamma: float) -> Tensor:
+    """`c_0 = 1, c_k = L γ^k, c_L = γ^L`: as typeset in the paper; differs from the recursion from `L = 4` on."""
+    inner = [layers * float(gamma) ** k for k in range(1, layers)]
+    return torch.tensor([1.0, *inner, *([float(gamma) ** layers] if layers else [])], dtype=torch.float64)
+
+
+def symmetric_coefficients(scales: Tensor) -> Tensor:
+    """`c_k = e_k(s_1, ..., s_L)`, elementary symmetric polynomials: one scale per residual layer."""
+    found = [scales.new_ones(())]
+    for scale in scales:
+        shifted = [scale * value for value in found]
+        found = [found[0], *(a + b for a, b in zip(found[1:], shifted, strict=False)), shifted[-1]]
+    return torch.stack(found)
+
+
+def choose_order(nodes: int, entries: int, hidden: int, classes: int, layers: int) -> Order:
+    """The cheaper order, by counting multiply-adds."""
+    collapsed = nodes * hidden * (layers + 1) * classes + layers * (SPARSE_COST * entries + hidden**2) * classes
+    recursive = layers * (nodes * hidden + SPARSE_COST * entries) * hidden + nodes * hidden * classes
+    return "collapsed" if collapsed <= recursive else "recursive"
+
+
+def powers_of_weight(weight: Tensor, out: Tensor, layers: int) -> Tensor:
+    """`W^k W_out` for `k = 0..L`, as `[h, L + 1, C]`."""
+    chain: Tensor = _PowerChain.apply(weight, out, layers)  # type: ignore[no-untyped-call]
+    return chain
+
+
+def shared_terms(
+    coefficients: Tensor, weight: Tensor, out: Tensor, bias: Tensor | None, layers: int
+) -> tuple[Tensor, Tensor | None]:
+    """`V` `[h, L + 1, C]` and, with a residual bias, `b` `[L + 1, C]`, for one weight shared by all layers."""
+    chain = powers_of_weight(weight, out, layers)
+    scale = coefficients.to(chain.dtype).unsqueeze(1)  # [L + 1, 1]
+    if bias is None:
+        return chain * scale, None
+    carried = torch.tensordot(bias, chain, dims=1)  # [L + 1, C]: bᵀ W^k W_out
+    return chain * scale, torch.cat([torch.zeros_like(carried[:1]), carried[:-1] * scale[1:]])
+
+
+def layered_terms(
+    gamma: float, weights: Sequence[Tensor], out: Tensor, biases: Sequence[Tensor] | None
+) -> tuple[Tensor, Tensor | None]:
+    """The same for a weight (and bias) of its own per layer: backwards, `V ← V + γ A W_i V` in powers of `A`."""
+    terms = out.unsqueeze(1)  # [h, 1, C]
+    shift = out.new_zeros(len(weights) + 1, out.shape[1]) if biases is not None else None
+    for place in reversed(range(len(weights))):
+        if biases is not None and shift is not None:
+            carried = gamma * torch.tensordot(biases[place], terms, dims=1)  # [powers, C]
+            shift = shift + torch.nn.functional.pad(carried, (0, 0, 1, len(shift) - 1 - len(carried)))
+        pushed = gamma * torch.tensordot(weights[place], terms, dims=1)
+        empty = torch.zeros_like(terms[:, :1])
+        terms = torch.cat([terms, empty], dim=1) + torch.cat([empty, pushed], dim=1)
+    return terms, shift
+
+
+def collapsed(
+    operator: SparseOperator, x: Tensor, terms: Tensor, bias: Tensor | None = None, link: Tensor | None = None
+) -> Tensor:
+    """`Σ_k Ā^k (x V_k + 1 b_k)`, plus `Ā link` where given (`[N, C]`, joins power 1 at no extra product).
+
+    Args:
+        operator: `Ā`.
+        x: `X_T`, `[N, h]`.
+        terms: `V`, `[h, L + 1, C]`.
+        bias: `b`, `[L + 1, C]`.
+        link: `[N, C]`.
+    """
+    powers, classes = terms.shape[1], terms.shape[2]
+    flat = terms.reshape(terms.shape[0], -1)
+    product = x @ flat if bias is None else torch.addmm(bias.reshape(-1), x, flat)
+    if link is not None:
+        if powers == 1:
+            return product + operator @ link
+        shift = torch.nn.functional.pad(link, (classes, (powers - 2) * classes))
+        product = product + shift
+    return horner(operator, product.reshape(-1, powers, classes))
+
+
+def horner(operator: SparseOperator, blocks: Tensor) -> Tensor:
+    """`Σ_k A^k blocks[:, k]` for `blocks` `[N, L + 1, C]`."""
+    total: Tensor = _Horner.apply(blocks, operator)  # type: ignore[no-untyped-call]
+    return total
+
+
+def stacked_powers(operator: SparseOperator, x: Tensor, layers: int) -> Tensor:
+    """`[x, A x, ..., A^L x]` as `[N, L + 1, C]`; the adjoint of `horner`."""
+    stack: Tensor = _Powers.apply(x, operator, layers)  # type: ignore[no-untyped-call]
+    return stack
+
+
+class _Horner(Function):
+    """Keeps nothing for the backward pass: the gradient of block `k` is `(Aᵀ)^k g`."""
+
+    @staticmethod
+    def forward(blocks: Tensor, operator: SparseOperator) -> Tensor:
+        total = blocks[:, -1].contiguous()
+        for k in range(blocks.shape[1] - 2, -1, -1):
+            total = torch.addmm(blocks[:, k], operator.matrix, total)
+        return total
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.operator, ctx.layers = inputs[1], inputs[0].shape[1] - 1
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return stacked_powers(ctx.operator.T, grads[0], ctx.layers), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int, ...], blocks: Tensor, operator: SparseOperator) -> tuple[Tensor, int]:
+        blocks = blocks.movedim(in_dims[0], 2)  # [N, L + 1, replicas, C]
+        total = horner(operator, blocks.flatten(2))
+        return total.reshape(total.shape[0], *blocks.shape[2:]), 1
+
+
+class _Powers(Function):
+    """`x, A x, A² x, ...`; its gradient is Horner's rule with the transpose."""
+
+    @staticmethod
+    def forward(x: Tensor, operator: SparseOperator, layers: int) -> Tensor:
+        stack = x.new_empty(x.shape[0], layers + 1, x.shape[1])
+        stack[:, 0] = current = x
+        for k in range(1, layers + 1):
+            stack[:, k] = current = operator.matrix @ current
+        return stack
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.operator = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        return horner(ctx.operator.T, grads[0]), None, None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int, ...], x: Tensor, operator: SparseOperator, layers: int
+    ) -> tuple[Tensor, int]:
+        x = x.movedim(in_dims[0], 1)  # [N, replicas, C]
+        stack = stacked_powers(operator, x.flatten(1), layers)
+        return stack.reshape(x.shape[0], layers + 1, *x.shape[1:]), 2
+
+
+class _PowerChain(Function):
+    """`W^k W_out` for all `k`; the gradient of `W` is one product instead of `L` accumulated ones."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(weight: Tensor, out: Tensor, layers: int) -> Tensor:
+        chain = [out]
+        for _ in range(layers):
+            chain.append(weight @ chain[-1])
+        return torch.stack(chain, dim=1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        weight, chain = ctx.saved_tensors
+        (given,) = grads
+        turned = weight.transpose(-1, -2)
+        total = given[:, -1]
+        back = [total]  # gradients of W^k W_out, from k = L down to 0
+        for k in range(given.shape[1] - 2, -1, -1):
+            total = given[:, k] + turned @ total
+            back.append(total)
+        reached = torch.stack(back[:-1][::-1], dim=1) if len(back) > 1 else given[:, :0]  # k = 1..L
+        outer = reached.flatten(1) @ chain[:, :-1].flatten(1).transpose(-1, -2)
+        return outer, total, None
+
+
+def check_order(order: str) -> Order:
+    """An evaluation order, checked."""
+    if order not in ("auto", "collapsed", "recursive"):
+        raise ConfigError(f"order is {order!r}; expected auto, collapsed or recursive")
+    return order  # type: ignore[return-value]

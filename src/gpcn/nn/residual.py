@@ -1,0 +1,72 @@
+"""The scaled residual GCN that the family simplifies: equation 5 of the paper, with its ReLUs."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from gpcn.errors import ConfigError
+from gpcn.nn.adjacency import AdjacencyLike
+from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.layers import FeatureLayers, Linear
+
+
+class ResidualGCN(NodeClassifier):
+    """`X ← X + γ ReLU(Ā (X W_i + b_i))`, `i = 1..L`, then `X W_out`.
+
+    Args:
+        in_channels: number of features, `q`.
+        hidden_channels: width, `h`.
+        out_channels: number of classes, `C`.
+        layers: residual layers, `L`.
+        mlp_layers: ReLU layers on the features, `T`; the paper's equation has one.
+        gamma: `γ`, the residual scale.
+        dropout: share of entries zeroed while training, in the features, between layers and in the residual layers.
+        shared: one `W` for all residual layers.
+        bias: whether layers have biases.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        layers: int = 2,
+        mlp_layers: int = 1,
+        gamma: float = 0.25,
+        dropout: float = 0.0,
+        shared: bool = False,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if layers < 1:
+            raise ConfigError(f"layers is {layers}; expected at least 1")
+        if not math.isfinite(gamma):
+            raise ConfigError(f"gamma is {gamma}; expected a finite number")
+        self.layers, self.gamma, self.dropout, self.shared = layers, gamma, dropout, shared
+        self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, bias=bias)
+        count = 1 if shared else layers
+        self.residual = nn.ModuleList(Linear(hidden_channels, hidden_channels, bias) for _ in range(count))
+        self.out = Linear(hidden_channels, out_channels, bias)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for layer in (self.features, *self.residual, self.out):
+            layer.reset_parameters()
+
+    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits `[N, C]`."""
+        x = as_features(x)
+        operator = self.operator(adjacency, edge_weight, x.shape[0])
+        hidden: Tensor = self.features(x)
+        for place in range(self.layers):
+            layer = self.residual[0 if self.shared else place]
+            hidden = hidden + self.gamma * F.relu(operator @ layer(hidden))
+            if place < self.layers - 1:
+                hidden = drop(hidden, self.dropout, self.training)
+        result: Tensor = self.out(hidden)
+        return result
