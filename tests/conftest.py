@@ -37,6 +37,14 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Tests run side by side; threads of one would wait for those of the other."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def make_graph(**changes: object) -> Graph:
     """Six nodes, directed, two classes, one node unlabelled, one split."""
     fields: dict[str, object] = {

@@ -20,6 +20,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "health": CORE,
     "inspection": CORE | {"homophily", "health"},
     "data": CORE | {"data", "splits"},
+    "nn": {"errors", "types", "validation", "graph", "nn"},
 }
 ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli"}
 

@@ -157,7 +157,7 @@ def test_names_are_shown_as_text_never_as_markup(folder: Path, tmp_path: Path) -
     assert "\x1b" not in answer.stdout
 
 
-@pytest.mark.parametrize("command", ["datasets", "inspect", "convert", "synth", "demo"])
+@pytest.mark.parametrize("command", ["datasets", "inspect", "models", "convert", "synth", "demo"])
 def test_every_help_has_an_example(command: str) -> None:
     answer = gpcn(command, "--help", COLUMNS="100")
     assert answer.returncode == 0

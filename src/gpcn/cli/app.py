@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli import convert, datasets, demo, inspect, synth
+from gpcn.cli import convert, datasets, demo, inspect, models, synth
 from gpcn.cli.output import complain
 from gpcn.errors import GpcnError
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command("datasets")(datasets.datasets)
 app.command("inspect")(inspect.inspect_graph)
+app.command("models")(models.models)
 app.command("convert")(convert.convert)
 app.command("synth")(synth.synth)
 app.command("demo")(demo.demo)

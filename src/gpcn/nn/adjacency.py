@@ -8,6 +8,7 @@ is the default. A directed graph stays directed unless asked otherwise; a node w
 from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,12 +38,14 @@ class Adjacency:
     def of(cls, source: AdjacencyLike, edge_weight: Tensor | None = None, num_nodes: int | None = None) -> Adjacency:
         """From a `Graph`, an `edge_index` `[2, E]` (then `num_nodes` is needed), a sparse tensor or a SciPy matrix.
 
-        What was made from a tensor is remembered for as long as the tensor lives unchanged.
+        What was made from a graph or a tensor is remembered for as long as that lives unchanged.
         """
         if isinstance(source, Adjacency):
             return source
         if isinstance(source, Graph):
-            return cls(source.adjacency)
+            if source not in _made_from_graphs:
+                _made_from_graphs[source] = cls(source.adjacency)
+            return _made_from_graphs[source]
         if sp.issparse(source):
             return cls(source)
         if not isinstance(source, Tensor):
@@ -87,6 +90,7 @@ class Adjacency:
 
 
 _made_from: Any = WeakTensorKeyDictionary()
+_made_from_graphs: WeakKeyDictionary[Graph, Adjacency] = WeakKeyDictionary()
 
 
 def _matrix_of(source: Tensor, edge_weight: Tensor | None, num_nodes: int | None) -> sp.csr_array:
@@ -94,8 +98,11 @@ def _matrix_of(source: Tensor, edge_weight: Tensor | None, num_nodes: int | None
         return to_scipy(source)
     if num_nodes is None:
         raise ConfigError("an edge_index alone does not say how many nodes there are; pass num_nodes")
-    weight = None if edge_weight is None else edge_weight.detach().cpu().numpy()
-    return edges_to_adjacency(source.detach().cpu().numpy(), num_nodes, weight)
+    ends = source.detach().cpu().numpy()
+    links = edges_to_adjacency(ends, num_nodes, None if edge_weight is None else edge_weight.detach().cpu().numpy())
+    if edge_weight is None or edge_weight.dtype != torch.float64:
+        return links
+    return sp.csr_array((edge_weight.detach().cpu().numpy(), (ends[0], ends[1])), shape=links.shape)  # all 64 bits
 
 
 def _normalize(matrix: sp.csr_array, normalization: Normalization) -> sp.csr_array:

@@ -37,9 +37,7 @@ class NodeClassifier(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         for child in self.children():
-            reset = getattr(child, "reset_parameters", None)
-            if callable(reset):
-                reset()
+            _reset(child)
 
     def observe(self, labels: Tensor, train: Tensor) -> None:
         """Be told the training labels before training; only models that spread labels listen."""
@@ -72,11 +70,25 @@ class NodeClassifier(nn.Module):
     ) -> SparseOperator:
         """The operator that this model multiplies with, of its own type and on its own device."""
         if isinstance(adjacency, SparseOperator):
+            if tuple(adjacency.shape) != (num_nodes, num_nodes) or adjacency.dtype != self.dtype:
+                raise ConfigError(
+                    f"the operator is {tuple(adjacency.shape)} of {adjacency.dtype}; expected {num_nodes} by "
+                    f"{num_nodes} of {self.dtype}, like the features and the model"
+                )
             return adjacency
         links = Adjacency.of(adjacency, edge_weight, num_nodes)
         if links.num_nodes != num_nodes:
             raise ConfigError(f"there are features for {num_nodes} nodes but links among {links.num_nodes}")
         return links.operator(normalization, dtype=self.dtype, device=self.device, **options)
+
+
+def _reset(module: nn.Module) -> None:
+    reset = getattr(module, "reset_parameters", None)
+    if callable(reset):
+        reset()
+        return
+    for child in module.children():
+        _reset(child)
 
 
 def as_features(x: Any) -> Features:

@@ -151,12 +151,6 @@ class GeneralizedGPCN(PolynomialModel):
     def _residual_layers(self, hidden: int, bias: bool) -> nn.Module:
         return nn.ModuleList(Linear(hidden, hidden, bias) for _ in range(self.layers))
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        super().reset_parameters()
-        for layer in self.residual:  # type: ignore[attr-defined]
-            layer.reset_parameters()
-
     def polynomial_coefficients(self) -> Tensor:
         """`binom(L, k) γ^k`: the scale of each power where all `W_i` are alike."""
         return polynomial.binomial_coefficients(self.layers, self.gamma).to(self.dtype).to(self.device)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
 from gpcn.nn.base import Features
-from gpcn.nn.dropout import check_probability, dropout, dropout_sparse, relu_dropout
+from gpcn.nn.dropout import check_probability, dropout, dropout_sparse, relu_dropout_
 from gpcn.nn.operator import SparseOperator
 
 
@@ -34,7 +34,7 @@ class Linear(nn.Module):
         """`[N, in_channels]` to `[N, out_channels]`."""
         if isinstance(x, SparseOperator):
             product = x @ self.weight
-            return product if self.bias is None else product + self.bias
+            return product if self.bias is None else product.add_(self.bias)
         return x @ self.weight if self.bias is None else torch.addmm(self.bias, x, self.weight)
 
     def extra_repr(self) -> str:
@@ -80,8 +80,8 @@ class FeatureLayers(nn.Module):
         """`[N, q]` to `[N, h]`."""
         hidden = drop_features(x, self.dropout, self.training)
         for layer in self.layers[:-1]:
-            hidden = relu_dropout(layer(hidden), self.dropout, self.training)
-        return relu_dropout(self.layers[-1](hidden), self.last_dropout, self.training)
+            hidden = relu_dropout_(layer(hidden), self.dropout, self.training)
+        return relu_dropout_(self.layers[-1](hidden), self.last_dropout, self.training)
 
 
 def drop_features(x: Features, p: float, training: bool) -> Features:

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gpcn.errors import ConfigError
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.operator import SparseOperator, multiply
 
 Order: TypeAlias = Literal["auto", "collapsed", "recursive"]
 SPARSE_COST = 4.0  # a multiply-add of a sparse product in those of a dense one, measured on CPU
@@ -131,7 +131,7 @@ class _Horner(Function):
     def forward(blocks: Tensor, operator: SparseOperator) -> Tensor:
         total = blocks[:, -1].contiguous()
         for k in range(blocks.shape[1] - 2, -1, -1):
-            total = torch.addmm(blocks[:, k], operator.matrix, total)
+            total = blocks[:, k] + multiply(operator.matrix, total)
         return total
 
     @staticmethod
@@ -157,7 +157,7 @@ class _Powers(Function):
         stack = x.new_empty(x.shape[0], layers + 1, x.shape[1])
         stack[:, 0] = current = x
         for k in range(1, layers + 1):
-            stack[:, k] = current = operator.matrix @ current
+            stack[:, k] = current = multiply(operator.matrix, current)
         return stack
 
     @staticmethod

@@ -116,7 +116,7 @@ class PolynomialModel(NodeClassifier):
 
     def mix(self) -> float | None:
         """`μ`: 1 is all convolution, 0 all links."""
-        return None if self.link is None else float(self.share())
+        return None if self.link is None else float(torch.as_tensor(self.share()).detach())
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F
 
 from gpcn.errors import ConfigError
 from gpcn.nn.adjacency import AdjacencyLike
@@ -52,11 +52,6 @@ class ResidualGCN(NodeClassifier):
         count = 1 if shared else layers
         self.residual = nn.ModuleList(Linear(hidden_channels, hidden_channels, bias) for _ in range(count))
         self.out = Linear(hidden_channels, out_channels, bias)
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for layer in (self.features, *self.residual, self.out):
-            layer.reset_parameters()
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""

@@ -1,0 +1,100 @@
+"""AdaGPR: a learned polynomial of the adjacency in every layer of GCNII."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from gpcn.nn.adjacency import AdjacencyLike
+from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.baselines.checks import check_channels, check_count, check_positive, check_share
+from gpcn.nn.baselines.gcnii import identity_strengths, near_identity
+from gpcn.nn.baselines.gprgnn import generalized_pagerank
+from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.dropout import relu_dropout_
+from gpcn.nn.layers import FeatureLayers, Linear
+
+
+class AdaGPR(NodeClassifier):
+    """AdaGPR of Wimalawarne and Suzuki, *Layer-wise Adaptive Graph Convolution Networks Using Generalized Pagerank*
+    (ACML 2022, https://arxiv.org/abs/2108.10636).
+
+        H_0 = ReLU(X W_0 + b_0)
+        H_l = ReLU(((1 - α) Σ_k softmax(g_l)_k Ā^k H_{l-1} + α H_0) ((1 - β_l) I + β_l W_l)),  k = 0..K
+        logits = H_L W_out + b_out
+
+    with `β_l = log(θ / l + 1)`, learned `g_l`, `Ā = D̂^-1/2 (A + I) D̂^-1/2` and `D̂` the row sums of `A + I`. The
+    authors' code has the sparsemax of `exp(g_l)` where this has the softmax of `g_l`.
+
+    Args:
+        in_channels: number of features, `q`.
+        hidden_channels: width, `h`.
+        out_channels: number of classes, `C`.
+        layers: convolutions, `L`.
+        mlp_layers: ReLU layers on the features; the paper has one.
+        hops: highest power of the adjacency in a layer, `K`.
+        alpha: `α`, share of the first layer in every other.
+        theta: `θ`, how far from the identity; `λ` in the paper.
+        dropout: share of entries zeroed while training, in the features and in the input of every layer, not in the
+            `H_0` that is added.
+        bias: whether first and last layers have biases; the convolutions have none.
+
+    Shapes:
+        features `[N, q]`, dense or sparse, and links among `N` nodes to logits `[N, C]`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        layers: int = 4,
+        mlp_layers: int = 1,
+        hops: int = 4,
+        alpha: float = 0.1,
+        theta: float = 0.5,
+        dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        check_channels(in_channels, hidden_channels, out_channels)
+        self.layers, self.hops = check_count("layers", layers), check_count("hops", hops)
+        self.alpha, self.theta = check_share("alpha", alpha), check_positive("theta", theta)
+        self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, last_dropout=0.0, bias=bias)
+        self.dropout = self.features.dropout
+        self.convolutions = nn.ModuleList(Linear(hidden_channels, hidden_channels, bias=False) for _ in range(layers))
+        self.gates = nn.Parameter(torch.empty(layers, hops + 1))  # g
+        self.out = Linear(hidden_channels, out_channels, bias)
+        self._reset_gates()
+
+    def _reset_gates(self) -> None:
+        bound = 1 / math.sqrt(self.hops + 1)
+        nn.init.uniform_(self.gates, -bound, bound)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for layer in (self.features, *self.convolutions, self.out):
+            layer.reset_parameters()
+        self._reset_gates()
+
+    def layer_coefficients(self) -> Tensor:
+        """The weight of each power of the adjacency in each layer, `[L, K + 1]`; rows sum to 1."""
+        return self.gates.detach().softmax(1)
+
+    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits `[N, C]`."""
+        x = as_features(x)
+        operator = self.operator(adjacency, edge_weight, x.shape[0])
+        first: Tensor = self.features(x)  # [N, h]
+        kept = self.alpha * first
+        hidden = drop(first, self.dropout, self.training)
+        weights = (1 - self.alpha) * self.gates.softmax(1)  # [L, K + 1]
+        for place, beta in enumerate(identity_strengths(self.theta, self.layers)):
+            spread = generalized_pagerank(operator, hidden, weights[place]) + kept
+            spread = near_identity(spread, self.convolutions[place].weight, beta)  # type: ignore[arg-type]
+            hidden = relu_dropout_(spread, self.dropout, self.training)
+        result: Tensor = self.out(hidden)
+        return result

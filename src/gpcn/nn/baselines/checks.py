@@ -1,0 +1,50 @@
+"""The arguments that many baselines share, checked in one place."""
+
+from __future__ import annotations
+
+import math
+
+from gpcn.errors import ConfigError
+
+
+def check_count(name: str, value: int, least: int = 1) -> int:
+    """A whole number, at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigError(f"{name} is {value!r}; expected a whole number, at least {least}")
+    return value
+
+
+def check_channels(in_channels: int, hidden_channels: int, out_channels: int) -> None:
+    """The three widths of a model, each at least 1."""
+    check_count("in_channels", in_channels)
+    check_count("hidden_channels", hidden_channels)
+    check_count("out_channels", out_channels)
+
+
+def check_share(name: str, value: float) -> float:
+    """A share from 0 to 1, both included."""
+    if not 0 <= value <= 1:
+        raise ConfigError(f"{name} is {value}; expected a share from 0 to 1")
+    return float(value)
+
+
+def check_positive(name: str, value: float) -> float:
+    """A finite number above 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise ConfigError(f"{name} is {value}; expected a finite number above 0")
+    return float(value)
+
+
+def check_num_nodes(model: str, num_nodes: int | None) -> int:
+    """The size of the graph, for models that learn a vector per node."""
+    if num_nodes is None:
+        raise ConfigError(f"{model} learns a vector per node; pass num_nodes")
+    return check_count("num_nodes", num_nodes)
+
+
+def check_same_nodes(model: str, known: int, given: int) -> None:
+    """Features for as many nodes as the model knows."""
+    if known != given:
+        raise ConfigError(
+            f"{model} knows {known} nodes but there are features for {given}; make a model for this graph"
+        )

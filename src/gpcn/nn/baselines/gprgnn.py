@@ -1,0 +1,119 @@
+"""GPR-GNN: predict from features, then spread the predictions by a polynomial with learned coefficients."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from gpcn.errors import ConfigError
+from gpcn.nn.adjacency import AdjacencyLike
+from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.baselines.appnp import pagerank_coefficients
+from gpcn.nn.baselines.checks import check_channels, check_count, check_share
+from gpcn.nn.dropout import check_probability
+from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.layers import FeatureLayers, Linear
+from gpcn.nn.operator import SparseOperator
+
+Start: TypeAlias = Literal["ppr", "nppr", "sgc", "random"]
+
+
+def generalized_pagerank(operator: SparseOperator, x: Tensor, coefficients: Tensor) -> Tensor:
+    """`Σ_k γ_k A^k x` by Horner's rule, for `γ` `[K + 1]` and `x` `[N, width]`.
+
+    Nothing but `x` is kept for the backward pass, whatever `K`: the gradient of `γ_k` is `⟨(Aᵀ)^k g, x⟩`.
+    """
+    last, *others = reversed(coefficients.unbind())
+    total = last * x
+    for coefficient in others:
+        total = operator @ total + coefficient * x
+    return total
+
+
+def starting_coefficients(start: Start, layers: int, alpha: float) -> Tensor:
+    """`γ_0..γ_K` before training; see `GPRGNN`."""
+    if start == "ppr":
+        return pagerank_coefficients(layers, alpha)
+    if start == "sgc":
+        return torch.eye(layers + 1, dtype=torch.float64)[-1]
+    if start == "nppr":
+        found = torch.tensor([alpha**k for k in range(layers + 1)], dtype=torch.float64)
+    else:
+        bound = math.sqrt(3 / (layers + 1))
+        found = torch.empty(layers + 1, dtype=torch.float64).uniform_(-bound, bound)
+    return found / found.abs().sum()
+
+
+class GPRGNN(NodeClassifier):
+    """GPR-GNN of Chien et al., *Adaptive Universal Generalized PageRank Graph Neural Network* (ICLR 2021,
+    https://arxiv.org/abs/2006.07988).
+
+        Z = X_T W_out + b_out,    logits = Σ_k γ_k Ā^k Z,  k = 0..K
+
+    with `X_T` the features after `T` ReLU layers, learned `γ`, `Ā = D̂^-1/2 (A + I) D̂^-1/2` and `D̂` the row sums of
+    `A + I`. The authors train `γ` without weight decay.
+
+    Args:
+        in_channels: number of features, `q`.
+        hidden_channels: width, `h`.
+        out_channels: number of classes, `C`.
+        layers: highest power of the adjacency, `K`.
+        mlp_layers: ReLU layers on the features, `T`.
+        alpha: `α`, where learning starts.
+        start: where `γ` starts. `ppr`: personalized PageRank, `α (1 - α)^k` and `(1 - α)^K` for the last; `nppr`:
+            `α^k`, scaled to sum 1; `sgc`: all on the last power; `random`: uniform, absolute values scaled to sum 1.
+        dropout: share of entries zeroed while training, in the features and after every ReLU layer.
+        propagation_dropout: share of entries zeroed in `Z` while training; the same as `dropout` where omitted.
+        bias: whether layers have biases.
+
+    Shapes:
+        features `[N, q]`, dense or sparse, and links among `N` nodes to logits `[N, C]`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        layers: int = 10,
+        mlp_layers: int = 1,
+        alpha: float = 0.1,
+        start: Start = "ppr",
+        dropout: float = 0.0,
+        propagation_dropout: float | None = None,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        check_channels(in_channels, hidden_channels, out_channels)
+        if start not in ("ppr", "nppr", "sgc", "random"):
+            raise ConfigError(f"start is {start!r}; expected ppr, nppr, sgc or random")
+        self.layers, self.alpha, self.start = check_count("layers", layers), check_share("alpha", alpha), start
+        self.propagation_dropout = check_probability(dropout if propagation_dropout is None else propagation_dropout)
+        self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, bias=bias)
+        self.out = Linear(hidden_channels, out_channels, bias)
+        self.gamma = nn.Parameter(torch.empty(layers + 1))
+        self._reset_gamma()
+
+    def _reset_gamma(self) -> None:
+        with torch.no_grad():
+            self.gamma.copy_(starting_coefficients(self.start, self.layers, self.alpha))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew, and start `γ` over."""
+        super().reset_parameters()
+        self._reset_gamma()
+
+    def coefficients(self) -> Tensor:
+        """`γ`, the weight of each power of the adjacency, `[K + 1]`."""
+        return self.gamma.detach()
+
+    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits `[N, C]`."""
+        x = as_features(x)
+        operator = self.operator(adjacency, edge_weight, x.shape[0])
+        predicted = drop(self.out(self.features(x)), self.propagation_dropout, self.training)  # [N, C]
+        return generalized_pagerank(operator, predicted, self.gamma)

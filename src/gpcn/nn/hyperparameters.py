@@ -1,0 +1,107 @@
+"""What can be set on a model: a name, a type, a default, where to search, and one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from gpcn.errors import ConfigError
+
+Value: TypeAlias = int | float | bool | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameter:
+    """One setting.
+
+    Args:
+        name: the same word everywhere: command line, configuration, results.
+        kind: its type.
+        default: its value where nothing is said.
+        about: one sentence.
+        choices: the values it may have, where these are few.
+        space: the values a search tries; empty where a search leaves it alone.
+        low: the smallest value allowed.
+        below: values must stay below this.
+        high: the largest value allowed.
+    """
+
+    name: str
+    kind: type
+    default: Value
+    about: str
+    choices: tuple[Value, ...] = ()
+    space: tuple[Value, ...] = ()
+    low: float | None = None
+    below: float | None = None
+    high: float | None = None
+
+    def check(self, value: Any) -> Value:
+        """`value` as this hyperparameter's type, or a `ConfigError` that says what is expected."""
+        wanted = self.expectation()
+        found: Value
+        if self.kind is bool and isinstance(value, str) and value.lower() in ("true", "false"):
+            found = value.lower() == "true"
+        elif self.kind in (int, float) and not isinstance(value, bool):
+            found = self._number(value, wanted)
+        elif type(value) is self.kind:
+            found = cast(Value, value)
+        else:
+            raise ConfigError(f"{self.name} is {value!r}; expected {wanted}")
+        if (self.choices and found not in self.choices) or not self._inside(found):
+            raise ConfigError(f"{self.name} is {value!r}; expected {wanted}")
+        return found
+
+    def _inside(self, value: Value) -> bool:
+        if isinstance(value, str):
+            return True
+        return (
+            (self.low is None or value >= self.low)
+            and (self.high is None or value <= self.high)
+            and (self.below is None or value < self.below)
+        )
+
+    def _number(self, value: Any, wanted: str) -> int | float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ConfigError(f"{self.name} is {value!r}; expected {wanted}") from None
+        if not math.isfinite(number) or (self.kind is int and number != int(number)):
+            raise ConfigError(f"{self.name} is {value!r}; expected {wanted}")
+        return int(number) if self.kind is int else number
+
+    def expectation(self) -> str:
+        """What may stand here, in words."""
+        if self.choices:
+            return " or ".join(str(choice) for choice in self.choices)
+        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[self.kind]
+        if self.low is not None:
+            words += f" from {self.low:g}"
+        if self.high is not None:
+            words += f" to {self.high:g}"
+        return words + (f" to below {self.below:g}" if self.below is not None else "")
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "type": self.kind.__name__,
+            "default": self.default,
+            "choices": list(self.choices),
+            "space": list(self.space),
+            "about": self.about,
+        }
+
+
+def settle(declared: tuple[Hyperparameter, ...], given: Mapping[str, Any], whose: str) -> dict[str, Value]:
+    """Every declared hyperparameter with its given or default value; an unknown name is refused with near matches."""
+    names = [each.name for each in declared]
+    for name in given:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names) or 'none'}"
+            raise ConfigError(f"{whose} has no hyperparameter {name!r}; {hint}")
+    return {each.name: each.check(given.get(each.name, each.default)) for each in declared}

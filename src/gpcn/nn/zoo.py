@@ -1,0 +1,302 @@
+"""Every model by name, with its formula, its paper and its hyperparameters.
+
+model = zoo.build("gpcn-link", in_channels=q, out_channels=C, num_nodes=N, hidden=512, layers=8)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpcn.errors import ConfigError, near_matches
+from gpcn.nn import baselines
+from gpcn.nn.base import NodeClassifier
+from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
+from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
+from gpcn.nn.residual import ResidualGCN
+
+WIMALAWARNE = "Wimalawarne and Suzuki, Graph Polynomial Convolution Models for Node Classification, 2022"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A model of the zoo. `family` is `gpcn` or `baseline`; `per_node` models learn a vector per node."""
+
+    name: str
+    kind: type[NodeClassifier]
+    formula: str
+    paper: str
+    hyperparameters: tuple[Hyperparameter, ...]
+    family: str = "baseline"
+    per_node: bool = False
+
+    def settle(self, given: Mapping[str, Any]) -> dict[str, Value]:
+        """All hyperparameters, given ones checked, the rest by default."""
+        return settle(self.hyperparameters, given, self.name)
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "family": self.family,
+            "formula": self.formula,
+            "paper": self.paper,
+            "learns_a_vector_per_node": self.per_node,
+            "hyperparameters": [each.describe() for each in self.hyperparameters],
+        }
+
+
+def names(family: str | None = None) -> list[str]:
+    """All model names, or those of one family."""
+    return [name for name, entry in _ZOO.items() if family in (None, entry.family)]
+
+
+def entry(name: str) -> Entry:
+    """The model called `name`."""
+    if name not in _ZOO:
+        raise ConfigError(f"there is no model called {name!r}; {near_matches(name, _ZOO)}")
+    return _ZOO[name]
+
+
+def build(name: str, *, in_channels: int, out_channels: int, num_nodes: int, **hyperparameters: Any) -> NodeClassifier:
+    """The model called `name`, for a graph of these sizes."""
+    chosen = entry(name)
+    options: dict[str, Any] = chosen.settle(hyperparameters)
+    hidden = options.pop("hidden", 1)
+    if chosen.per_node:
+        options["num_nodes"] = num_nodes
+    return chosen.kind(in_channels, hidden, out_channels, **options)
+
+
+HIDDEN = Hyperparameter(name="hidden", kind=int, default=64, about="width h", space=(64, 512), low=1)
+LAYERS = Hyperparameter(
+    name="layers", kind=int, default=2, about="L: highest power of the adjacency", space=(1, 2, 4, 8), low=1
+)
+MLP_LAYERS = Hyperparameter(
+    name="mlp_layers", kind=int, default=1, about="T: ReLU layers on the features", space=(1, 2, 3, 4, 5), low=1
+)
+DROPOUT = Hyperparameter(
+    name="dropout",
+    kind=float,
+    default=0.3,
+    about="share of entries zeroed while training",
+    space=(0.0, 0.3, 0.6, 0.9),
+    low=0,
+    below=1,
+)
+GAMMA = Hyperparameter(
+    name="gamma",
+    kind=float,
+    default=0.25,
+    about="γ: residual scale",
+    space=tuple(2.0**power for power in range(8, -8, -2)),
+)
+BIAS = Hyperparameter(name="bias", kind=bool, default=True, about="whether layers have biases")
+DROPOUT_MODE = Hyperparameter(
+    name="dropout_mode",
+    kind=str,
+    default="collapsible",
+    about="where dropout acts: features to X_T, or inside the residual layers",
+    choices=("collapsible", "residual"),
+)
+ORDER = Hyperparameter(
+    name="order",
+    kind=str,
+    default="auto",
+    about="order of evaluation; the function is the same",
+    choices=("auto", "collapsed", "recursive"),
+)
+COEFFICIENTS = Hyperparameter(
+    name="coefficients",
+    kind=str,
+    default="binomial",
+    about="what the recursion expands to, or as printed in the paper",
+    choices=("binomial", "printed"),
+)
+ADAPTIVE = Hyperparameter(
+    name="adaptive",
+    kind=str,
+    default="theta",
+    about="free θ_0..θ_L, or one scale per layer",
+    choices=("theta", "scales"),
+)
+START = replace(GAMMA, default=1.0, about="γ: learning of θ starts at GPCN's coefficients with it", space=(0.25, 1.0))
+MU = Hyperparameter(
+    name="mu", kind=float, default=0.5, about="μ at the start: share of convolution against links", low=0, high=1
+)
+LEARN_MU = Hyperparameter(name="learn_mu", kind=bool, default=True, about="whether μ is learned")
+ALPHA = Hyperparameter(
+    name="alpha", kind=float, default=0.1, about="α: pull back to the start", space=(0.1, 0.2, 0.5, 0.9), low=0, below=1
+)
+THETA = Hyperparameter(
+    name="theta", kind=float, default=0.5, about="λ: decay of the weights", space=(0.5, 1.0, 1.5), low=0
+)
+
+POLYNOMIAL = (HIDDEN, LAYERS, MLP_LAYERS)
+COMMON = (DROPOUT, DROPOUT_MODE, BIAS, ORDER)
+LINKS = (MU, LEARN_MU)
+STEPS = replace(LAYERS, default=10, about="K: propagation steps", space=(2, 5, 10))
+DEPTH = replace(LAYERS, about="number of layers", space=(1, 2, 3))
+
+
+def _family(name: str, kind: type[NodeClassifier], formula: str, *own: Hyperparameter, per_node: bool = False) -> Entry:
+    return Entry(
+        name=name,
+        kind=kind,
+        formula=formula,
+        paper=WIMALAWARNE,
+        hyperparameters=(*POLYNOMIAL, *own, *COMMON, *(LINKS if per_node else ())),
+        family="gpcn",
+        per_node=per_node,
+    )
+
+
+def _baseline(
+    name: str, kind: type[NodeClassifier], formula: str, paper: str, *own: Hyperparameter, per_node: bool = False
+) -> Entry:
+    return Entry(name=name, kind=kind, formula=formula, paper=paper, hyperparameters=own, per_node=per_node)
+
+
+_ENTRIES = (
+    _family("gpcn", GPCN, "X ← X + γ Ā X W, L times; X W_out", GAMMA, COEFFICIENTS),
+    _family("gpcn-link", GPCNLink, "(μ X_{T+L} + (1-μ) Ā W_A) W_out", GAMMA, COEFFICIENTS, per_node=True),
+    _family("agpcn", AGPCN, "(θ_0 X_T + Σ_k θ_k Ā^k X_T W^k) W_out", START, ADAPTIVE),
+    _family("agpcn-link", AGPCNLink, "(μ Σ_k θ_k Ā^k X_T W^k + (1-μ) Ā W_A) W_out", START, ADAPTIVE, per_node=True),
+    _family("generalized-gpcn", GeneralizedGPCN, "X ← X + γ Ā X W_i, i = 1..L; X W_out", GAMMA),
+    Entry(
+        name="residual-gcn",
+        kind=ResidualGCN,
+        formula="X ← X + γ ReLU(Ā X W_i), i = 1..L; X W_out",
+        paper=WIMALAWARNE + ", equation 5",
+        hyperparameters=(
+            *POLYNOMIAL,
+            GAMMA,
+            DROPOUT,
+            Hyperparameter(name="shared", kind=bool, default=False, about="one W for all layers"),
+            BIAS,
+        ),
+        family="gpcn",
+    ),
+    _baseline(
+        "mlp", baselines.MLP, "ReLU(X W) ... W_out", "Rosenblatt and successors", HIDDEN, MLP_LAYERS, DROPOUT, BIAS
+    ),
+    _baseline("gcn", baselines.GCN, "Ā ReLU(Ā X W_0) W_1", "Kipf and Welling, ICLR 2017", HIDDEN, DEPTH, DROPOUT, BIAS),
+    _baseline(
+        "sgc", baselines.SGC, "Ā^K X W", "Wu et al., ICML 2019", replace(DEPTH, about="K: power of Ā"), DROPOUT, BIAS
+    ),
+    _baseline(
+        "gprgnn",
+        baselines.GPRGNN,
+        "Σ_k γ_k Ā^k MLP(X), γ learned",
+        "Chien et al., ICLR 2021",
+        HIDDEN,
+        STEPS,
+        MLP_LAYERS,
+        ALPHA,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline(
+        "h2gcn",
+        baselines.H2GCN,
+        "concat of K rounds over exact 1- and 2-hop neighbours, W_out",
+        "Zhu et al., NeurIPS 2020",
+        HIDDEN,
+        replace(DEPTH, space=(1, 2), about="K: rounds of aggregation"),
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline(
+        "mixhop",
+        baselines.MixHop,
+        "[X W_0 | Ā X W_1 | Ā² X W_2], layer by layer",
+        "Abu-El-Haija et al., ICML 2019",
+        HIDDEN,
+        DEPTH,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline("link", baselines.LINK, "A W", "Zheleva and Getoor, WWW 2009", DROPOUT, BIAS, per_node=True),
+    _baseline(
+        "linkx",
+        baselines.LINKX,
+        "MLP(σ(W [h_A | h_X] + h_A + h_X))",
+        "Lim et al., NeurIPS 2021",
+        HIDDEN,
+        replace(DEPTH, about="layers of the last MLP"),
+        MLP_LAYERS,
+        DROPOUT,
+        BIAS,
+        per_node=True,
+    ),
+    _baseline(
+        "gcnii",
+        baselines.GCNII,
+        "ReLU(((1-α) Ā H + α H_0)((1-β) I + β W))",
+        "Chen et al., ICML 2020",
+        HIDDEN,
+        replace(STEPS, default=8, about="number of layers", space=(4, 8, 16, 32)),
+        ALPHA,
+        THETA,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline(
+        "appnp",
+        baselines.APPNP,
+        "Z ← (1-α) Ā Z + α MLP(X)",
+        "Gasteiger et al., ICLR 2019",
+        HIDDEN,
+        STEPS,
+        MLP_LAYERS,
+        ALPHA,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline("logistic", baselines.LogisticRegression, "X W + b", "Cox, 1958", DROPOUT, BIAS),
+    _baseline(
+        "label-propagation",
+        baselines.LabelPropagation,
+        "Y ← α Ā Y + (1-α) Y_0",
+        "Zhou et al., NeurIPS 2004",
+        replace(LAYERS, default=50, about="iterations", space=(10, 50)),
+        replace(ALPHA, default=0.9, about="α: weight of the neighbours", space=(0.5, 0.8, 0.9, 0.99)),
+    ),
+    _baseline(
+        "adagpr",
+        baselines.AdaGPR,
+        "ReLU(((1-α) Σ_k g_k Ā^k H + α H_0)((1-β) I + β W)), g learned per layer",
+        "Wimalawarne and Suzuki, Layer-wise Adaptive Graph Convolution Networks, 2022",
+        HIDDEN,
+        replace(STEPS, default=4, about="number of layers", space=(2, 4, 8)),
+        Hyperparameter(name="hops", kind=int, default=4, about="highest power per layer", space=(2, 4), low=1),
+        ALPHA,
+        THETA,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline(
+        "gode",
+        baselines.GODE,
+        "dX/dt = ReLU(Ā X W), from 0 to γ L",
+        "Poli et al., Graph Neural Ordinary Differential Equations, 2019",
+        *POLYNOMIAL,
+        GAMMA,
+        Hyperparameter(name="solver", kind=str, default="euler", about="euler, or a torchdiffeq method such as dopri5"),
+        DROPOUT,
+        BIAS,
+    ),
+)
+
+
+def _register(entries: tuple[Entry, ...]) -> dict[str, Entry]:
+    zoo: dict[str, Entry] = {}
+    for each in entries:
+        if each.name in zoo:
+            raise ValueError(f"two models are called {each.name}")
+        zoo[each.name] = each
+    return zoo
+
+
+_ZOO = _register(_ENTRIES)

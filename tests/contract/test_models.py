@@ -1,0 +1,205 @@
+"""One battery of checks over every model of the zoo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from gpcn import Graph, synthesize, to_pyg
+from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
+
+NODES, CLASSES = 40, 3
+MODELS = zoo.names()
+PER_NODE = {"gpcn-link": "link", "agpcn-link": "link"}
+
+
+def graph(seed: int = 0) -> Graph:
+    made = synthesize(nodes=NODES, classes=CLASSES, degree=4, features=7, directed=True, splits=1, seed=seed)
+    lonely = made.adjacency.tolil()
+    lonely[5] = 0
+    lonely[:, 5] = 0
+    features = np.where(np.abs(made.features) < 0.7, 0, made.features)
+    return Graph(adjacency=lonely.tocsr(), features=features, labels=made.labels, splits=made.splits)
+
+
+def build(name: str, made: Graph, dtype: torch.dtype = torch.float64, **changes: object) -> NodeClassifier:
+    torch.manual_seed(0)
+    declared = {each.name for each in zoo.entry(name).hyperparameters}
+    options = {
+        key: value for key, value in ({"hidden": 8, "layers": 3, "dropout": 0.0} | changes).items() if key in declared
+    }
+    model = zoo.build(
+        name, in_channels=made.num_features, out_channels=CLASSES, num_nodes=made.num_nodes, **options
+    ).to(dtype)
+    model.observe(torch.tensor(made.labels), torch.tensor(made.splits[0].train))
+    return model.eval()
+
+
+def dense(made: Graph, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.tensor(made.features, dtype=dtype)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_logits_have_the_right_shape_and_are_finite_even_for_isolated_nodes(name: str) -> None:
+    made = graph()
+    logits = build(name, made)(dense(made), made)
+    assert logits.shape == (NODES, CLASSES)
+    assert logits.isfinite().all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_reach_every_parameter(name: str) -> None:
+    made = graph()
+    model = build(name, made)
+    if not list(model.parameters()):
+        return
+    (model(dense(made), made) * torch.randn(NODES, CLASSES, dtype=torch.float64)).sum().backward()
+    for key, parameter in model.named_parameters():
+        assert parameter.grad is not None, key
+        assert parameter.grad.isfinite().all(), key
+        assert parameter.grad.abs().sum() > 0, key
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_permuting_nodes_permutes_logits_and_the_vectors_per_node(name: str) -> None:
+    made = graph()
+    order = np.random.default_rng(1).permutation(NODES)
+    shuffled = Graph(
+        adjacency=made.adjacency[order][:, order], features=made.features[order], labels=made.labels[order]
+    )
+    first, second = build(name, made), build(name, made)
+    where = torch.tensor(order)
+    moved = {key: value[where] for key, value in first.state_dict().items() if value.ndim and len(value) == NODES}
+    assert zoo.entry(name).per_node == bool(moved) or name == "label-propagation"
+    second.load_state_dict(first.state_dict() | moved)
+    torch.testing.assert_close(second(dense(shuffled), shuffled), first(dense(made), made)[where])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_eval_is_deterministic_and_training_drops(name: str) -> None:
+    made = graph()
+    if "dropout" not in {each.name for each in zoo.entry(name).hyperparameters}:
+        model = build(name, made)
+        assert torch.equal(model(dense(made), made), model(dense(made), made))
+        return
+    model = build(name, made, dropout=0.5)
+    assert torch.equal(model(dense(made), made), model(dense(made), made))
+    model.train()
+    torch.manual_seed(3)
+    first = model(dense(made), made)
+    assert not torch.equal(first, model(dense(made), made))
+    torch.manual_seed(3)
+    assert torch.equal(first, model(dense(made), made))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_float32_follows_float64(name: str) -> None:
+    made = graph()
+    exact = build(name, made)
+    single = build(name, made, torch.float32)
+    single.load_state_dict(exact.state_dict())
+    found = single(dense(made, torch.float32), made)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), exact(dense(made), made), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_survive_safetensors(name: str, tmp_path: Path) -> None:
+    made = graph()
+    first, second = build(name, made), build(name, made)
+    if first.state_dict():
+        save_file({key: value.contiguous() for key, value in first.state_dict().items()}, tmp_path / "w.safetensors")
+        with torch.no_grad():
+            for parameter in second.parameters():
+                parameter.fill_(0.1)
+        second.load_state_dict(load_file(tmp_path / "w.safetensors"))
+    assert torch.equal(second(dense(made), made), first(dense(made), made))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sparse_features_and_dense_ones_agree(name: str) -> None:
+    made = graph()
+    model, x = build(name, made), dense(made)
+    expected = model(x, made)
+    operator, _ = inputs_of(Graph(adjacency=made.adjacency, features=_sparse(made), labels=made.labels), dtype=x.dtype)
+    for given in (x.to_sparse_coo(), x.to_sparse_csr(), operator):
+        torch.testing.assert_close(model(given, made), expected)
+
+
+def _sparse(made: Graph):
+    import scipy.sparse as sp
+
+    return sp.csr_array(made.features)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_links_may_come_in_any_form(name: str) -> None:
+    made = graph()
+    model, x = build(name, made), dense(made)
+    expected = model(x, made)
+    edge_index = to_pyg(made).edge_index
+    ones = torch.ones(edge_index.shape[1])
+    coo = torch.sparse_coo_tensor(edge_index, ones, (NODES, NODES), check_invariants=True).coalesce()
+    for given in (edge_index, coo, coo.to_sparse_csr(), made.adjacency, Adjacency(made.adjacency)):
+        torch.testing.assert_close(model(x, given), expected)
+    torch.testing.assert_close(model(x, edge_index, ones), expected)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_reset_draws_new_weights_from_the_seed(name: str) -> None:
+    made = graph()
+    model = build(name, made)
+    if not list(model.parameters()):
+        return
+    before = {key: value.clone() for key, value in model.named_parameters()}
+    torch.manual_seed(9)
+    model.reset_parameters()
+    first = {key: value.clone() for key, value in model.named_parameters()}
+    torch.manual_seed(9)
+    model.reset_parameters()
+    assert all(torch.equal(first[key], value) for key, value in model.named_parameters())
+    assert any(not torch.equal(first[key], before[key]) for key in before)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_lowers_the_loss(name: str) -> None:
+    made = graph()
+    model = build(name, made, torch.float32).train()
+    if not list(model.parameters()):
+        return
+    x, train = dense(made, torch.float32), torch.tensor(made.splits[0].train)
+    labels = torch.tensor(made.labels)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    losses = []
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x, made)[train], labels[train])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_graph_of_another_size_is_refused_in_one_sentence(name: str) -> None:
+    made = graph()
+    from gpcn.errors import GpcnError
+
+    if name in ("mlp", "logistic"):
+        return  # they read no links
+    with pytest.raises(GpcnError):
+        build(name, made)(dense(made)[:-1], made)
+
+
+def test_what_the_family_learned_can_be_read() -> None:
+    made = graph()
+    assert build("gpcn", made, gamma=0.5).coefficients().tolist() == pytest.approx([1, 1.5, 0.75, 0.125])
+    assert build("gpcn", made).mix() is None
+    assert build("gpcn-link", made, mu=0.25).mix() == pytest.approx(0.25)
+    assert build("mlp", made).coefficients() is None
+    assert build("gprgnn", made).coefficients().shape == (4,)

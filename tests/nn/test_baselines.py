@@ -1,0 +1,237 @@
+"""Every baseline that PyTorch Geometric has too, against it: same weights, same logits, same gradients, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+import torch
+import torch_geometric.nn as pyg
+from torch import Tensor, nn
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+from gpcn import Graph, synthesize
+from gpcn.nn import NodeClassifier
+from gpcn.nn.baselines import APPNP, GCN, GCNII, LINKX, MLP, SGC, LabelPropagation, LogisticRegression, MixHop
+
+NODES, FEATURES, HIDDEN, CLASSES = 23, 9, 6, 3
+Pair = tuple[nn.Parameter, nn.Parameter, Callable[[Tensor], Tensor]]
+
+
+def turn(weight: Tensor) -> Tensor:
+    return weight.T
+
+
+def same(weight: Tensor) -> Tensor:
+    return weight
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return synthesize(nodes=NODES, classes=CLASSES, degree=4, features=FEATURES, splits=0, seed=1)
+
+
+@pytest.fixture
+def x(graph: Graph) -> Tensor:
+    return torch.tensor(graph.features, dtype=torch.float64)
+
+
+@pytest.fixture
+def edge_index(graph: Graph) -> Tensor:
+    return torch.tensor(graph.edge_index)
+
+
+def build(kind: type[NodeClassifier], **options: object) -> NodeClassifier:
+    torch.manual_seed(5)
+    model = kind(FEATURES, HIDDEN, CLASSES, **options)
+    with torch.no_grad():  # biases start at 0; move them
+        for parameter in model.parameters():
+            parameter.add_(torch.rand_like(parameter) * 0.2)
+    return model.double()
+
+
+def linear(ours: nn.Module, theirs: nn.Module) -> list[Pair]:
+    pairs: list[Pair] = [(ours.weight, theirs.weight, turn)]
+    return pairs if ours.bias is None else [*pairs, (ours.bias, theirs.bias, same)]
+
+
+def compare(pairs: list[Pair], ours: Callable[[], Tensor], theirs: Callable[[], Tensor]) -> None:
+    """Copies our weights to their module, then compares logits and the gradient of every weight."""
+    for own, other, change in pairs:
+        assert other.shape == change(own).shape
+        other.data = change(own.data).clone()
+    found, expected = ours(), theirs()
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
+    chosen = torch.randn(found.shape, dtype=found.dtype, generator=torch.manual_seed(7))
+    own_gradients = torch.autograd.grad((found.log_softmax(1) * chosen).sum(), [own for own, _, _ in pairs])
+    gradients = torch.autograd.grad((expected.log_softmax(1) * chosen).sum(), [other for _, other, _ in pairs])
+    for mine, gradient, (_, _, change) in zip(own_gradients, gradients, pairs, strict=True):
+        torch.testing.assert_close(change(mine), gradient, rtol=1e-9, atol=1e-11)
+
+
+def covers(pairs: list[Pair], model: NodeClassifier) -> None:
+    assert {id(own) for own, _, _ in pairs} == {id(parameter) for parameter in model.parameters()}
+
+
+@pytest.mark.parametrize("mlp_layers", [1, 3])
+def test_mlp(x: Tensor, edge_index: Tensor, mlp_layers: int) -> None:
+    model = build(MLP, mlp_layers=mlp_layers)
+    other = pyg.MLP([FEATURES, *[HIDDEN] * mlp_layers, CLASSES], norm=None).double()
+    pairs = [
+        pair
+        for ours, theirs in zip([*model.features.layers, model.out], other.lins, strict=True)
+        for pair in linear(ours, theirs)
+    ]
+    covers(pairs, model)
+    compare(pairs, lambda: model(x, edge_index), lambda: other(x))
+
+
+def test_logistic_regression(x: Tensor, edge_index: Tensor) -> None:
+    model, other = build(LogisticRegression), nn.Linear(FEATURES, CLASSES).double()
+    compare(linear(model.out, other), lambda: model(x, edge_index), lambda: other(x))
+
+
+@pytest.mark.parametrize("hidden", [2, 12])
+@pytest.mark.parametrize("layers", [1, 2, 4])
+@pytest.mark.parametrize("bias", [True, False])
+def test_gcn(x: Tensor, edge_index: Tensor, layers: int, bias: bool, hidden: int) -> None:
+    torch.manual_seed(5)
+    model = GCN(FEATURES, hidden, CLASSES, layers=layers, bias=bias).double()
+    sizes = [FEATURES, *[hidden] * (layers - 1), CLASSES]
+    others = [pyg.GCNConv(a, b, bias=bias).double() for a, b in pairwise(sizes)]
+    pairs: list[Pair] = []
+    for ours, theirs in zip(model.convolutions, others, strict=True):
+        pairs.append((ours.linear.weight, theirs.lin.weight, turn))
+        pairs += [(ours.bias, theirs.bias, same)] if bias else []
+    covers(pairs, model)
+
+    def theirs() -> Tensor:
+        hidden = x
+        for place, layer in enumerate(others):
+            hidden = layer(hidden.relu() if place else hidden, edge_index)
+        return hidden
+
+    compare(pairs, lambda: model(x, edge_index), theirs)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 5])
+def test_sgc(x: Tensor, edge_index: Tensor, layers: int) -> None:
+    model, other = build(SGC, layers=layers), pyg.SGConv(FEATURES, CLASSES, K=layers).double()
+    pairs = [(model.linear.weight, other.lin.weight, turn), (model.bias, other.lin.bias, same)]
+    covers(pairs, model)
+    compare(pairs, lambda: model(x, edge_index), lambda: other(x, edge_index))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_gcnii(x: Tensor, edge_index: Tensor, shared: bool) -> None:
+    model = build(GCNII, layers=4, alpha=0.2, theta=0.7, shared_weights=shared)
+    first, last = nn.Linear(FEATURES, HIDDEN).double(), nn.Linear(HIDDEN, CLASSES).double()
+    others = [
+        pyg.GCN2Conv(HIDDEN, 0.2, 0.7, layer, shared_weights=shared, add_self_loops=True).double()
+        for layer in range(1, 5)
+    ]
+    pairs = [*linear(model.features.layers[0], first), *linear(model.out, last)]
+    for place, theirs in enumerate(others):
+        pairs.append((model.convolutions[place].weight, theirs.weight1, same))
+        pairs += [] if shared else [(model.initial[place].weight, theirs.weight2, same)]
+    covers(pairs, model)
+
+    def theirs_all() -> Tensor:
+        start = hidden = first(x).relu()
+        for layer in others:
+            hidden = layer(hidden, start, edge_index).relu()
+        return last(hidden)
+
+    compare(pairs, lambda: model(x, edge_index), theirs_all)
+
+
+def test_appnp(x: Tensor, edge_index: Tensor) -> None:
+    model = build(APPNP, layers=7, alpha=0.15, mlp_layers=2)
+    mlp, spread = pyg.MLP([FEATURES, HIDDEN, HIDDEN, CLASSES], norm=None).double(), pyg.APPNP(K=7, alpha=0.15)
+    pairs = [
+        pair
+        for ours, theirs in zip([*model.features.layers, model.out], mlp.lins, strict=True)
+        for pair in linear(ours, theirs)
+    ]
+    covers(pairs, model)
+    compare(pairs, lambda: model(x, edge_index), lambda: spread(mlp(x), edge_index))
+
+
+@pytest.mark.parametrize("powers", [(0, 1, 2), (1, 3), (0,), (2,)])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_mixhop(x: Tensor, edge_index: Tensor, powers: tuple[int, ...], layers: int) -> None:
+    model = build(MixHop, layers=layers, powers=powers)
+    wide = len(powers) * HIDDEN
+    sizes = [FEATURES, *[wide] * (layers - 1)]
+    others = [pyg.MixHopConv(size, HIDDEN, list(powers)).double() for size in sizes]
+    last = nn.Linear(wide, CLASSES).double()
+    pairs = linear(model.out, last)
+    for ours, theirs in zip(model.convolutions, others, strict=True):
+        pairs.append((ours.bias, theirs.bias, same))
+        for place, power in enumerate(powers):
+            part = slice(place * HIDDEN, (place + 1) * HIDDEN)
+            pairs.append((ours.linear.weight, theirs.lins[power].weight, lambda w, part=part: w[:, part].T))
+    covers(pairs, model)
+
+    def theirs_all() -> Tensor:
+        hidden = x
+        for layer in others:
+            hidden = layer(hidden, edge_index).relu()
+        return last(hidden)
+
+    compare(pairs, lambda: model(x, edge_index), theirs_all)
+
+
+def linkx_pairs(model: LINKX, other: pyg.LINKX) -> list[Pair]:
+    edge, *edges = model.edge_mlp.layers
+    pairs: list[Pair] = [(edge.weight, other.edge_lin.weight, same), (edge.bias, other.edge_lin.bias, same)]
+    linears = [(model.from_edges, other.cat_lin1), (model.from_nodes, other.cat_lin2)]
+    linears += list(zip(model.node_mlp.layers, other.node_mlp.lins, strict=True))
+    linears += list(zip(model.final_mlp.layers, other.final_mlp.lins, strict=True))
+    norms = list(zip(model.node_mlp.norms, other.node_mlp.norms, strict=True))
+    norms += list(zip(model.final_mlp.norms, other.final_mlp.norms, strict=True))
+    if edges:
+        linears += list(zip(edges, other.edge_mlp.lins, strict=True))
+        norms += list(zip(model.edge_mlp.norms, [other.edge_norm, *other.edge_mlp.norms], strict=True))
+    for ours, theirs in linears:
+        pairs += linear(ours, theirs)
+    for ours, wrapped in norms:
+        theirs = getattr(wrapped, "module", wrapped)
+        pairs += [(ours.weight, theirs.weight, same), (ours.bias, theirs.bias, same)]
+    covers(pairs, model)
+    return pairs
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("depths", [(1, 1, 1), (2, 1, 1), (3, 2, 3)])
+def test_linkx(x: Tensor, edge_index: Tensor, depths: tuple[int, int, int], training: bool) -> None:
+    layers, mlp_layers, edge_layers = depths
+    model = build(LINKX, num_nodes=NODES, layers=layers, mlp_layers=mlp_layers, edge_layers=edge_layers).train(training)
+    other = pyg.LINKX(NODES, FEATURES, HIDDEN, CLASSES, layers, edge_layers, mlp_layers).double().train(training)
+    compare(linkx_pairs(model, other), lambda: model(x, edge_index), lambda: other(x, edge_index))
+    compare(linkx_pairs(model, other), lambda: model.eval()(x, edge_index), lambda: other.eval()(x, edge_index))
+
+
+def test_linkx_reads_links_from_a_node_where_pyg_reads_links_to_it(x: Tensor) -> None:
+    directed = synthesize(nodes=NODES, classes=3, degree=4, directed=True, features=FEATURES, splits=0, seed=2)
+    edge_index = torch.tensor(directed.edge_index)
+    model = build(LINKX, num_nodes=NODES).eval()
+    other = pyg.LINKX(NODES, FEATURES, HIDDEN, CLASSES, 2).double().eval()
+    compare(linkx_pairs(model, other), lambda: model(x, edge_index), lambda: other(x, edge_index.flip(0)))
+    assert not torch.allclose(model(x, edge_index), other(x, edge_index))
+
+
+def test_label_propagation(graph: Graph, x: Tensor, edge_index: Tensor) -> None:
+    labels, train = torch.tensor(graph.labels), torch.arange(0, NODES, 2)
+    model = LabelPropagation(FEATURES, HIDDEN, CLASSES, layers=20, alpha=0.8).double()
+    model.observe(labels, train)
+    links, weight = gcn_norm(edge_index, num_nodes=NODES, add_self_loops=False, dtype=torch.float64)
+    given = nn.functional.one_hot(labels, CLASSES).double()
+    other = pyg.LabelPropagation(num_layers=20, alpha=0.8)
+    expected = other(given, links, train, weight, post_step=lambda spread: spread)  # no clamping
+    reached = expected.sum(1) > 0
+    found = model(x, edge_index).softmax(1)
+    torch.testing.assert_close(found[reached], (expected / expected.sum(1, keepdim=True))[reached])
+    operator = model.operator(edge_index, None, NODES, self_loops=False)
+    torch.testing.assert_close(model.spread(operator), expected, rtol=1e-9, atol=1e-12)

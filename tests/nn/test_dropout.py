@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from gpcn.errors import ConfigError
+from gpcn.nn.dropout import Dropout, dropout, dropout_sparse, relu_dropout, relu_dropout_
+from tests.nn.test_operator import random
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.6, 0.9])
+def test_the_share_and_the_mean_are_right(p: float) -> None:
+    torch.manual_seed(0)
+    x = torch.ones(1001, 777)
+    found = dropout(x, p, training=True)
+    count = x.numel()
+    assert (found == 0).float().mean().item() == pytest.approx(p, abs=5 * (p * (1 - p) / count) ** 0.5 + 1e-4)
+    assert found.mean().item() == pytest.approx(1, abs=0.01)
+    torch.testing.assert_close(found.max().item(), 1 / (1 - p), rtol=1e-6, atol=0)
+
+
+def test_neighbouring_entries_are_independent() -> None:
+    torch.manual_seed(1)
+    zero = (dropout(torch.ones(400_000), 0.3, True) == 0).float()
+    for lag in (1, 2, 3, 4, 8):
+        together = (zero[lag:] * zero[:-lag]).mean().item()
+        assert together == pytest.approx(0.09, abs=0.003), lag
+
+
+def test_the_seed_of_torch_decides() -> None:
+    x = torch.randn(50, 33)
+    torch.manual_seed(4)
+    first = dropout(x, 0.5, True)
+    torch.manual_seed(4)
+    assert torch.equal(first, dropout(x, 0.5, True))
+    assert not torch.equal(first, dropout(x, 0.5, True))
+
+
+@pytest.mark.parametrize("make", [relu_dropout, lambda x, p, t: relu_dropout_(x.clone(), p, t)])
+def test_relu_and_dropout_together_have_the_gradient_of_both(make) -> None:
+    torch.manual_seed(2)
+    x = torch.randn(300, 200, dtype=torch.float64, requires_grad=True)
+    found = make(x, 0.4, True)
+    passed = found.detach() != 0
+    torch.testing.assert_close(found, F.relu(x) * passed / 0.6)
+    weights = torch.randn_like(x)
+    (gradient,) = torch.autograd.grad((found * weights).sum(), x)
+    torch.testing.assert_close(gradient, weights * passed * (x > 0) / 0.6)
+
+
+def test_nothing_happens_without_training_or_probability() -> None:
+    x = torch.randn(5, 5)
+    assert dropout(x, 0.5, training=False) is x
+    assert dropout(x, 0.0, training=True) is x
+    torch.testing.assert_close(relu_dropout(x, 0.5, training=False), F.relu(x))
+    operator = random()
+    assert dropout_sparse(operator, 0.5, training=False) is operator
+
+
+def test_sparse_dropout_is_the_same_in_matrix_and_transpose() -> None:
+    torch.manual_seed(0)
+    operator = random(60, 50)
+    found = dropout_sparse(operator, 0.5, training=True)
+    torch.testing.assert_close(found.matrix.to_dense().T, found.transposed.to_dense())
+    kept = found.matrix.values() != 0
+    torch.testing.assert_close(found.matrix.values()[kept], 2 * operator.matrix.values()[kept])
+    assert 0.3 < kept.double().mean() < 0.7
+
+
+def test_replicas_under_vmap_drop_differently() -> None:
+    x = torch.ones(3, 40, 40)
+    found = torch.func.vmap(lambda given: dropout(given, 0.5, True), randomness="different")(x)
+    assert not torch.equal(found[0], found[1])
+
+
+def test_replicas_drop_under_gradients_too() -> None:
+    def loss(x: torch.Tensor) -> torch.Tensor:
+        return relu_dropout_(x * 2, 0.5, True).sum()
+
+    found = torch.func.vmap(torch.func.grad(loss), randomness="different")(torch.ones(3, 40, 40))
+    assert not torch.equal(found[0], found[1])
+
+
+def test_a_share_close_to_one_drops_nearly_all() -> None:
+    assert (dropout(torch.ones(10_000), 0.9999999, True) == 0).float().mean() > 0.99
+
+
+def test_the_module_checks_its_probability() -> None:
+    with pytest.raises(ConfigError, match="dropout is 1.0"):
+        Dropout(1.0)
+    assert Dropout(0.5).eval()(torch.ones(3)).tolist() == [1, 1, 1]
