@@ -9,7 +9,7 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test lint types format docs-data clean
+.PHONY: demo test lint types format bench docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -36,6 +36,9 @@ types: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## one training epoch side by side with the alternatives (about 15 minutes)
+	$(BIN)/python -W ignore benchmarks/epoch.py --save
 
 docs-data: $(STAMP)  ## tables and pictures of README and docs, from real output
 	$(BIN)/python docs/generate.py

@@ -21,7 +21,20 @@ from gpcn.nn.operator import multiply
 class Published(nn.Module):
     """The family as published: dense features, COO products, layer by layer, PyTorch's dropout."""
 
-    def __init__(self, q: int, h: int, c: int, layers: int, mlp_layers: int, dropout: float, gamma: float, n: int, *, link: bool, adaptive: bool) -> None:
+    def __init__(
+        self,
+        q: int,
+        h: int,
+        c: int,
+        layers: int,
+        mlp_layers: int,
+        dropout: float,
+        gamma: float,
+        n: int,
+        *,
+        link: bool,
+        adaptive: bool,
+    ) -> None:
         super().__init__()
         self.front = nn.ModuleList(nn.Linear(q if t == 0 else h, h) for t in range(mlp_layers))
         self.residual = nn.Linear(h, h)
@@ -71,7 +84,9 @@ def dense_inputs(graph: Graph) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
     features = graph.features if not graph.has_sparse_features else graph.features.toarray()
     matrix = Adjacency.of(graph).operator().matrix.to_sparse(layout=torch.sparse_coo).coalesce()
     rows, columns = matrix.indices()
-    coo = torch.sparse_coo_tensor(matrix.indices().long(), matrix.values(), matrix.shape, is_coalesced=True, check_invariants=True)
+    coo = torch.sparse_coo_tensor(
+        matrix.indices().long(), matrix.values(), matrix.shape, is_coalesced=True, check_invariants=True
+    )
     return torch.tensor(features), coo, (torch.stack([columns, rows]).long(), matrix.values())
 
 
@@ -91,11 +106,13 @@ class Floor:
         self.bar = links.operator()
         n, q, c = graph.num_nodes, graph.num_features, graph.num_classes
         self.layers, self.mlp_layers, self.link, self.twice = layers, mlp_layers, link, dropout > 0
-        self.first, self.square = torch.randn(q, hidden), torch.randn(hidden, hidden)
+        self.first, self.squares = torch.randn(q, hidden), [torch.randn(hidden, hidden) for _ in range(mlp_layers - 1)]
         self.hidden, self.narrow = torch.randn(n, hidden), torch.randn(n, c)
         self.terms, self.back = torch.randn(hidden, (layers + 1) * c), torch.randn(n, (layers + 1) * c)
         self.table, self.out = torch.randn(n if link else 0, hidden), torch.randn(hidden, c)
-        shapes = [self.first.shape, *[self.square.shape] * mlp_layers, self.out.shape] + ([self.table.shape] if link else [])
+        shapes = [self.first.shape, *[torch.Size([hidden, hidden])] * mlp_layers, self.out.shape] + (
+            [self.table.shape] if link else []
+        )
         self.parameters = [nn.Parameter(torch.zeros(shape)) for shape in shapes]
         for parameter in self.parameters:
             parameter.grad = torch.randn(parameter.shape)
@@ -110,8 +127,8 @@ class Floor:
 
     def forward(self) -> None:
         self.multiply(self.first)
-        for _ in range(self.mlp_layers - 1):
-            _ = self.hidden @ self.square
+        for square in self.squares:
+            _ = self.hidden @ square
         _ = self.hidden @ self.terms
         for _ in range(self.layers):
             multiply(self.bar.matrix, self.narrow)
@@ -122,9 +139,9 @@ class Floor:
         for _ in range(self.layers):
             multiply(self.bar.transposed, self.narrow)
         _ = self.back @ self.terms.T
-        _ = self.hidden.T @ self.back
-        for _ in range(self.mlp_layers - 1):
-            _ = self.hidden @ self.square.T
+        _ = self.back.T @ self.hidden
+        for square in self.squares:
+            _ = self.hidden @ square.T
             _ = self.hidden.T @ self.hidden
         if isinstance(self.x, SparseOperator):
             multiply(self.x.transposed, self.hidden)

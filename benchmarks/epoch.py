@@ -71,7 +71,9 @@ def graph_of(name: str) -> Graph:
     return load(name)
 
 
-def one_epoch(model: torch.nn.Module, x: Any, links: Any, graph: Graph, *, fused: bool, reuse: bool) -> Callable[[], None]:
+def one_epoch(
+    model: torch.nn.Module, x: Any, links: Any, graph: Graph, *, fused: bool, reuse: bool
+) -> Callable[[], None]:
     """A training step, and the validation accuracy of the model before it.
 
     With `reuse` (ours, without dropout) the training pass already is the evaluation.
@@ -132,11 +134,9 @@ def contender(kind: str, name: str, graph: Graph, settings: Settings) -> Callabl
     if kind == "message_passing":
         passing = Tupled(Passing(*sizes, link=link, adaptive=adaptive))
         return one_epoch(passing, dense, edges, graph, fused=False, reuse=False)
-    if kind == "pyg_gcn":
-        model = pyg_gcn(graph, hidden, dropout)
-        return one_epoch(model, dense, torch.tensor(graph.edge_index), graph, fused=False, reuse=False)
-    linkx = pyg_linkx(graph, hidden, dropout)
-    return one_epoch(linkx, dense, torch.tensor(graph.edge_index), graph, fused=False, reuse=False)
+    make = pyg_gcn if kind == "pyg_gcn" else pyg_linkx
+    edge_index = torch.tensor(graph.edge_index)
+    return one_epoch(make(graph, hidden, dropout), dense, edge_index, graph, fused=False, reuse=False)
 
 
 KINDS = ("ours", "published", "message_passing", "pyg_gcn", "pyg_linkx", "floor")
@@ -172,6 +172,7 @@ def peak_memory(dataset: str, name: str, settings: Settings, kind: str) -> float
 
 
 def _report_peak(dataset: str, name: str, settings: Settings, kind: str) -> None:
+    reuse_freed_memory()
     graph = graph_of(dataset)
     torch.randn(64, 64) @ torch.randn(64, 64)
     gc.collect()
@@ -182,7 +183,9 @@ def _report_peak(dataset: str, name: str, settings: Settings, kind: str) -> None
     for _ in range(3):
         if run is not None:
             run()
-    peak = next(int(line.split()[1]) * 1024 for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+    peak = next(
+        int(line.split()[1]) * 1024 for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line
+    )
     print((peak - before) / 1e6)
 
 
@@ -241,7 +244,10 @@ def main() -> None:
     if options.save:
         from benchmarks.performance_page import save
 
-        save({"machine": machine(), "rows": rows}, HERE)
+        depth = {
+            layers: peak_memory("squirrel", "gpcn", (512, layers, 1, 0.25, 0.0), "ours") for layers in (1, 2, 4, 8, 16)
+        }
+        save({"machine": machine(), "rows": rows, "depth": depth}, HERE)
 
 
 def line(found: dict[str, Any]) -> str:
@@ -251,15 +257,21 @@ def line(found: dict[str, Any]) -> str:
     numbers = " ".join(f"{kind} {show(found[f'{kind}_ms'])}" for kind in KINDS)
     ratios = f"x{show(found['speedup_published'])} published, {show(found['over_floor'])} over floor"
     memory = f"{show(found['ours_peak_mb'])} / {show(found['published_peak_mb'])} MB"
-    return f"{found['dataset']} {found['model']} h={found['hidden']} L={found['layers']} p={found['dropout']}: {numbers} ms, {ratios}, {memory}"
+    what = f"{found['dataset']} {found['model']} h={found['hidden']} L={found['layers']} p={found['dropout']}"
+    return f"{what}: {numbers} ms, {ratios}, {memory}"
 
 
 def machine() -> dict[str, Any]:
     """What it ran on."""
     import torch_geometric
 
-    cpu = next((text.split(":")[1].strip() for text in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in text), "")
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False, cwd=HERE).stdout.strip()
+    cpu = next(
+        (text.split(":")[1].strip() for text in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in text),
+        "",
+    )
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False, cwd=HERE
+    ).stdout.strip()
     return {
         "cpu": cpu, "threads": torch.get_num_threads(), "python": platform.python_version(), "torch": torch.__version__,
         "torch_geometric": torch_geometric.__version__, "commit": commit,

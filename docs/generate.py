@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +14,9 @@ from gpcn.data.benchmark import is_available, load_dataset
 from gpcn.inspection import inspect
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from benchmarks.performance_page import put_between  # noqa: E402
+
 COLUMNS = {
     "nodes": "nodes",
     "edges": "edges",
@@ -50,13 +54,6 @@ def picture(name: str, target: Path) -> None:
     text = console.export_svg(title=f"gpcn inspect {name}", unique_id="gpcn")
     target.write_text(re.sub(r"(?s)@font-face \{.*?\}\s*", "", text))  # no request to a font host
     (ROOT / "docs" / ".null").unlink()
-
-
-def put_between(path: Path, marker: str, text: str) -> None:
-    """Replace what stands between `<!-- marker -->` and `<!-- /marker -->`."""
-    start, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
-    before, rest = path.read_text().split(start)
-    path.write_text(f"{before}{start}\n\n{text}\n\n{end}{rest.split(end)[1]}")
 
 
 if __name__ == "__main__":

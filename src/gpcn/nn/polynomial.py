@@ -18,6 +18,7 @@ from math import comb
 from typing import Any, Literal, TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
@@ -56,7 +57,7 @@ def choose_order(nodes: int, entries: int, hidden: int, classes: int, layers: in
 
 
 def powers_of_weight(weight: Tensor, out: Tensor, layers: int) -> Tensor:
-    """`W^k W_out` for `k = 0..L`, as `[h, L + 1, C]`."""
+    """`(W^k W_out)ᵀ` for `k = 0..L`, as `[L + 1, C, h]`; narrow matrices multiply several times faster lying down."""
     chain: Tensor = _PowerChain.apply(weight, out, layers)  # type: ignore[no-untyped-call]
     return chain
 
@@ -64,28 +65,29 @@ def powers_of_weight(weight: Tensor, out: Tensor, layers: int) -> Tensor:
 def shared_terms(
     coefficients: Tensor, weight: Tensor, out: Tensor, bias: Tensor | None, layers: int
 ) -> tuple[Tensor, Tensor | None]:
-    """`V` `[h, L + 1, C]` and, with a residual bias, `b` `[L + 1, C]`, for one weight shared by all layers."""
+    """`Vᵀ` `[L + 1, C, h]` and, with a residual bias, `b` `[L + 1, C]`, for one weight shared by all layers."""
     chain = powers_of_weight(weight, out, layers)
     scale = coefficients.to(chain.dtype).unsqueeze(1)  # [L + 1, 1]
+    terms = chain * scale.unsqueeze(2)
     if bias is None:
-        return chain * scale, None
-    carried = torch.tensordot(bias, chain, dims=1)  # [L + 1, C]: bᵀ W^k W_out
-    return chain * scale, torch.cat([torch.zeros_like(carried[:1]), carried[:-1] * scale[1:]])
+        return terms, None
+    carried = chain @ bias  # [L + 1, C]: bᵀ W^k W_out
+    return terms, torch.cat([torch.zeros_like(carried[:1]), carried[:-1] * scale[1:]])
 
 
 def layered_terms(
     gamma: float, weights: Sequence[Tensor], out: Tensor, biases: Sequence[Tensor] | None
 ) -> tuple[Tensor, Tensor | None]:
     """The same for a weight (and bias) of its own per layer: backwards, `V ← V + γ A W_i V` in powers of `A`."""
-    terms = out.unsqueeze(1)  # [h, 1, C]
+    terms = out.T.unsqueeze(0)  # [1, C, h]
     shift = out.new_zeros(len(weights) + 1, out.shape[1]) if biases is not None else None
     for place in reversed(range(len(weights))):
         if biases is not None and shift is not None:
-            carried = gamma * torch.tensordot(biases[place], terms, dims=1)  # [powers, C]
-            shift = shift + torch.nn.functional.pad(carried, (0, 0, 1, len(shift) - 1 - len(carried)))
-        pushed = gamma * torch.tensordot(weights[place], terms, dims=1)
-        empty = torch.zeros_like(terms[:, :1])
-        terms = torch.cat([terms, empty], dim=1) + torch.cat([empty, pushed], dim=1)
+            carried = gamma * (terms @ biases[place])  # [powers, C]
+            shift = shift + F.pad(carried, (0, 0, 1, len(shift) - 1 - len(carried)))
+        pushed = gamma * F.linear(terms, weights[place])
+        empty = torch.zeros_like(terms[:1])
+        terms = torch.cat([terms, empty]) + torch.cat([empty, pushed])
     return terms, shift
 
 
@@ -97,19 +99,15 @@ def collapsed(
     Args:
         operator: `Ā`.
         x: `X_T`, `[N, h]`.
-        terms: `V`, `[h, L + 1, C]`.
+        terms: `Vᵀ`, `[L + 1, C, h]`.
         bias: `b`, `[L + 1, C]`.
         link: `[N, C]`.
     """
-    powers, classes = terms.shape[1], terms.shape[2]
-    flat = terms.reshape(terms.shape[0], -1)
-    product = x @ flat if bias is None else torch.addmm(bias.reshape(-1), x, flat)
+    powers, classes = terms.shape[0], terms.shape[1]
+    product = F.linear(x, terms.flatten(0, 1), None if bias is None else bias.flatten())
     if link is not None:
-        if powers == 1:
-            return product + operator @ link
-        shift = torch.nn.functional.pad(link, (classes, (powers - 2) * classes))
-        product = product + shift
-    return horner(operator, product.reshape(-1, powers, classes))
+        product = product + F.pad(link, (classes, (powers - 2) * classes))
+    return horner(operator, product.view(-1, powers, classes))
 
 
 def horner(operator: SparseOperator, blocks: Tensor) -> Tensor:
@@ -129,10 +127,11 @@ class _Horner(Function):
 
     @staticmethod
     def forward(blocks: Tensor, operator: SparseOperator) -> Tensor:
-        total = blocks[:, -1].contiguous()
-        for k in range(blocks.shape[1] - 2, -1, -1):
-            total = blocks[:, k] + multiply(operator.matrix, total)
-        return total
+        pieces = blocks.movedim(1, 0).contiguous()  # [L + 1, N, C], so that each power is one solid piece
+        total = pieces[-1]
+        for k in range(len(pieces) - 2, -1, -1):
+            total = pieces[k].add_(multiply(operator.matrix, total))
+        return total.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -155,7 +154,7 @@ class _Powers(Function):
     @staticmethod
     def forward(x: Tensor, operator: SparseOperator, layers: int) -> Tensor:
         stack = x.new_empty(x.shape[0], layers + 1, x.shape[1])
-        stack[:, 0] = current = x
+        stack[:, 0] = current = x.contiguous()
         for k in range(1, layers + 1):
             stack[:, k] = current = multiply(operator.matrix, current)
         return stack
@@ -178,16 +177,16 @@ class _Powers(Function):
 
 
 class _PowerChain(Function):
-    """`W^k W_out` for all `k`; the gradient of `W` is one product instead of `L` accumulated ones."""
+    """`(W^k W_out)ᵀ` for all `k`; the gradient of `W` is one product instead of `L` accumulated ones."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(weight: Tensor, out: Tensor, layers: int) -> Tensor:
-        chain = [out]
+        chain = [out.T.contiguous()]
         for _ in range(layers):
-            chain.append(weight @ chain[-1])
-        return torch.stack(chain, dim=1)
+            chain.append(F.linear(chain[-1], weight))
+        return torch.stack(chain)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -197,15 +196,14 @@ class _PowerChain(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         weight, chain = ctx.saved_tensors
         (given,) = grads
-        turned = weight.transpose(-1, -2)
-        total = given[:, -1]
-        back = [total]  # gradients of W^k W_out, from k = L down to 0
-        for k in range(given.shape[1] - 2, -1, -1):
-            total = given[:, k] + turned @ total
+        total = given[-1]
+        back = [total]  # gradients of (W^k W_out)ᵀ, from k = L down to 0
+        for k in range(len(given) - 2, -1, -1):
+            total = given[k] + total @ weight
             back.append(total)
-        reached = torch.stack(back[:-1][::-1], dim=1) if len(back) > 1 else given[:, :0]  # k = 1..L
-        outer = reached.flatten(1) @ chain[:, :-1].flatten(1).transpose(-1, -2)
-        return outer, total, None
+        reached = torch.stack(back[:-1][::-1])  # k = 1..L
+        outer = reached.flatten(0, 1).T @ chain[:-1].flatten(0, 1)
+        return outer, total.T, None
 
 
 def check_order(order: str) -> Order:

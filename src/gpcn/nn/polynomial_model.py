@@ -148,7 +148,7 @@ class PolynomialModel(NodeClassifier):
             terms, bias = terms * share, None if bias is None else bias * share
             link = (self.link @ self.out.weight) * (1 - share)
         if self.out.bias is not None:
-            last = torch.nn.functional.pad(self.out.bias.unsqueeze(0), (0, 0, 0, terms.shape[1] - 1))
+            last = torch.nn.functional.pad(self.out.bias.unsqueeze(0), (0, 0, 0, len(terms) - 1))
             bias = last if bias is None else bias + last
         return polynomial.collapsed(operator, hidden, terms, bias, link)
 

@@ -1,0 +1,57 @@
+"""benchmarks/results.json into the tables of docs/performance.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+KINDS = {
+    "ours_ms": "ours",
+    "published_ms": "as published",
+    "message_passing_ms": "message passing",
+    "pyg_gcn_ms": "PyG GCN",
+    "pyg_linkx_ms": "PyG LINKX",
+    "floor_ms": "floor",
+}
+
+
+def save(results: dict[str, Any], folder: Path) -> None:
+    """Write the results, and the page's tables from them."""
+    (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    put_between(PAGE, "epochs", epoch_table(results["rows"]))
+    put_between(PAGE, "memory", memory_table(results["rows"], results["depth"]))
+    put_between(PAGE, "machine", ", ".join(f"{key} {value}" for key, value in results["machine"].items()))
+
+
+def epoch_table(rows: list[dict[str, Any]]) -> str:
+    lines = ["| dataset | model | h | L | dropout | " + " | ".join(KINDS.values()) + " | speed-up | over floor |"]
+    lines.append("| --- | --- |" + " ---: |" * (len(KINDS) + 5))
+    for row in rows:
+        times = " | ".join(_number(row[key]) for key in KINDS)
+        lines.append(
+            f"| {row['dataset']} | {row['model']} | {row['hidden']} | {row['layers']} | {row['dropout']:g} | {times} | "
+            f"**{_number(row['speedup_published'])}×** | {_number(row['over_floor'], 2)} |"
+        )
+    return "\n".join(lines)
+
+
+def memory_table(rows: list[dict[str, Any]], depth: dict[str, float]) -> str:
+    lines = ["| dataset | model | h | L | ours, MB | as published, MB |", "| --- | --- | ---: | ---: | ---: | ---: |"]
+    for row in rows:
+        ours, theirs = _number(row["ours_peak_mb"], 0), _number(row["published_peak_mb"], 0)
+        lines.append(f"| {row['dataset']} | {row['model']} | {row['hidden']} | {row['layers']} | {ours} | {theirs} |")
+    steps = ", ".join(f"L={layers}: {peak:.0f} MB" for layers, peak in depth.items())
+    return "\n".join(lines) + f"\n\nThe same model on squirrel (GPCN, h=512, no dropout) at growing depth: {steps}."
+
+
+def put_between(path: Path, marker: str, text: str) -> None:
+    """Replace what stands between `<!-- marker -->` and `<!-- /marker -->`."""
+    start, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
+    before, rest = path.read_text().split(start)
+    path.write_text(f"{before}{start}\n\n{text}\n\n{end}{rest.split(end)[1]}")
+
+
+def _number(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
