@@ -21,6 +21,8 @@ ALLOWED = {  # room -> rooms of the package it may import
     "inspection": CORE | {"homophily", "health"},
     "data": CORE | {"data", "splits"},
     "nn": {"errors", "types", "validation", "graph", "nn"},
+    "training": CORE | {"nn", "training", "data"},
+    "estimator": CORE | {"nn", "training", "splits"},
 }
 ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli"}
 

@@ -22,6 +22,14 @@ class ConfigError(GpcnError):
     """An option or parameter has a value that makes no sense."""
 
 
+class CheckpointError(GpcnError):
+    """A run's files are damaged, foreign, or in use by another process."""
+
+
+class TrainingError(GpcnError):
+    """Training cannot go on, for example because the loss is no longer a number."""
+
+
 def near_matches(name: str, known: Iterable[str]) -> str:
     """A hint for an unknown `name`: the closest known names, or all of them if none is close."""
     options = sorted(known)

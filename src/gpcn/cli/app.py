@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated
 
 import typer
 
-from gpcn.cli import convert, datasets, demo, inspect, models, synth
+from gpcn.cli import compare, convert, datasets, demo, inspect, models, predict, synth, train
 from gpcn.cli.output import complain
 from gpcn.errors import GpcnError
 
@@ -23,6 +24,9 @@ app = typer.Typer(
 app.command("datasets")(datasets.datasets)
 app.command("inspect")(inspect.inspect_graph)
 app.command("models")(models.models)
+app.command("train")(train.train)
+app.command("compare")(compare.compare)
+app.command("predict")(predict.predict)
 app.command("convert")(convert.convert)
 app.command("synth")(synth.synth)
 app.command("demo")(demo.demo)
@@ -45,16 +49,26 @@ def _root(
     pass
 
 
+class Stopped(BaseException):
+    """Somebody asked the process to end: Ctrl-C or SIGTERM."""
+
+
+def _stop(number: int, frame: object) -> None:
+    raise Stopped(128 + number)
+
+
 def main() -> None:
     """Run the command line; a known failure is one sentence on stderr and exit code 2."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     try:
         app()
     except GpcnError as error:
         complain(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:
-        complain("stopped")
-        sys.exit(130)
+    except Stopped as stopped:
+        complain("stopped; what was saved is kept, and the same command goes on from there")
+        sys.exit(stopped.args[0])
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

@@ -1,0 +1,57 @@
+"""Progress of training on a terminal: a line per split, with loss, score, rate and time left; silent elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from gpcn.training.parallel import Tick
+
+
+class _Rate(ProgressColumn):
+    """Epochs per second."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, once it is known."""
+        return Text(f"{task.speed:,.0f} epochs/s" if task.speed else "")
+
+
+@contextmanager
+def training_progress(title: str) -> Iterator[Callable[[Tick], None] | None]:
+    """A function to call with progress, or `None` where nobody is watching."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[numbers]}"),
+        _Rate(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        tasks: dict[int, TaskID] = {}
+
+        def tick(news: Tick) -> None:
+            split, epoch, epochs, loss, score = news
+            if split not in tasks:
+                tasks[split] = progress.add_task(f"{title} split {split}", total=epochs, numbers="")
+            numbers = f"val loss {loss:.3f}, score {100 * score:.1f}"
+            progress.update(tasks[split], completed=epoch, numbers=numbers)
+
+        yield tick

@@ -1,0 +1,126 @@
+"""`gpcn train`: one model on the splits of a graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpcn.cli.options import (
+    Features,
+    GraphArgument,
+    Id,
+    Json,
+    Label,
+    Mirror,
+    Nodes,
+    Source,
+    Splits,
+    Target,
+    Undirected,
+    Weight,
+    load_with_options,
+)
+from gpcn.cli.output import console, number, print_json, safe, table
+from gpcn.cli.training_options import (
+    ConfigFile,
+    Device,
+    Jobs,
+    RandomSplits,
+    Seed,
+    Settings,
+    SplitNumbers,
+    read_settings,
+    read_splits,
+)
+
+
+def train(
+    graph: GraphArgument,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="A name that gpcn models lists.")] = None,
+    settings: Settings = None,
+    config: ConfigFile = None,
+    splits: SplitNumbers = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the run; without it nothing is kept.")
+    ] = None,
+    jobs: Jobs = None,
+    device: Device = "auto",
+    seed: Seed = 0,
+    random: RandomSplits = 0,
+    save_every: Annotated[float, typer.Option("--save-every", min=0, help="Seconds between checkpoints.")] = 10.0,
+    json: Json = False,
+    mirror: Mirror = None,
+    nodes: Nodes = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
+    id: Id = None,
+    label: Label = None,
+    features: Features = None,
+    split: Splits = None,
+    undirected: Undirected = False,
+) -> None:
+    """Train a model on the splits of a graph and report the test score, mean ± std.
+
+    The same command again finishes what is missing and repeats nothing.
+
+    Example: [bold]gpcn train texas --model gpcn --set hidden=512 --set layers=1 --splits 0-9 --out runs/texas[/bold]
+    """
+    from gpcn.cli.progress import training_progress
+    from gpcn.splits import random_splits
+    from gpcn.training.config import TrainConfig
+    from gpcn.training.runs import train as run
+
+    changes: dict[str, Any] = read_settings(settings)
+    if model is not None:
+        changes["model"] = model
+    made = TrainConfig.from_toml(config, seed=seed, **changes) if config else TrainConfig.of(seed=seed, **changes)
+    loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
+    if random:
+        loaded = random_splits(loaded, count=random, seed=seed)
+    told = {"graph": graph if not Path(graph).exists() else str(Path(graph).resolve())}
+    told |= {"nodes": str(nodes.resolve())} if nodes else {}
+    columns = {"source": source, "target": target, "weight": weight, "id": id, "label": label, "undirected": undirected}
+    told |= {"columns": columns, "features": features, "split": split}  # type: ignore[dict-item]
+    with training_progress(made.model) as tick:
+        result = run(
+            loaded,
+            made,
+            out=out,
+            splits=read_splits(splits),
+            jobs=jobs,
+            device=device,
+            save_every=save_every,
+            source=told,
+            tick=tick,
+        )
+    for each in result["splits"]:
+        each.pop("probabilities", None)
+    if json:
+        print_json(result)
+    else:
+        show(result, out)
+
+
+def show(result: dict[str, Any], out: Path | None) -> None:
+    """A row per split and the mean."""
+    to = console()
+    rows = table("split", "test", "val", "epochs", "seconds", numeric=("split", "test", "val", "epochs", "seconds"))
+    for each in result["splits"]:
+        rows.add_row(
+            str(each["split"]),
+            number(each["test"], 2),
+            number(each["val"], 2),
+            str(each["epochs"]),
+            f"{each['seconds']:.1f}",
+        )
+    to.print(rows, highlight=False)
+    mean, std = number(result["test_mean"], 2), number(result["test_std"], 2)
+    to.print(
+        f"{safe(result['model'])} on {safe(result['graph'])}: {result['metric']} [bold]{mean} ± {std}[/bold]",
+        highlight=False,
+    )
+    if out is not None:
+        to.print(f"kept in {safe(out)}; predictions: gpcn predict {safe(out)} --out predictions.csv", highlight=False)

@@ -1,0 +1,50 @@
+"""Options of the commands that train, and how they are read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpcn.errors import ConfigError
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A hyperparameter or training setting; repeat it."),
+]
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE.toml", help="Settings from a TOML file.")]
+SplitNumbers = Annotated[
+    str | None, typer.Option("--splits", metavar="0-9", help="Which splits: 0-9, 0,2,5 (default: all).")
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Splits at once (default: as many as cores allow).")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+Seed = Annotated[int, typer.Option("--seed", help="Decides every random draw.")]
+RandomSplits = Annotated[
+    int, typer.Option("--random-splits", metavar="N", help="N random 50/25/25 splits where the graph has none.")
+]
+
+
+def read_settings(given: list[str] | None) -> dict[str, Any]:
+    """`KEY=VALUE` texts as a mapping; values stay text and are checked by whoever knows their type."""
+    found: dict[str, Any] = {}
+    for text in given or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise ConfigError(f"--set {text!r} is not of the form KEY=VALUE, such as hidden=512")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def read_splits(text: str | None) -> list[int] | None:
+    """`0-9`, `3`, `0,2,5-7` as numbers."""
+    if text is None:
+        return None
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+        if match is None or (match[2] and int(match[2]) < int(match[1])):
+            raise ConfigError(f"--splits {text!r} cannot be read; expected numbers and ranges such as 0-9 or 0,2,5")
+        numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return numbers

@@ -1,0 +1,211 @@
+"""The scikit-learn face: `GPCNClassifier`.
+
+Node classification is transductive: the nodes to be predicted are already in the graph while training. Two honest ways
+to say that in scikit-learn's words:
+
+- **A graph as a parameter, node positions as `X`.** `GPCNClassifier(graph=graph).fit(nodes, labels)` sees the labels of
+  `nodes` only, whatever the graph knows of others. This is the form for `cross_val_score` and `GridSearchCV`: each fold
+  hides its test labels and predicts those positions.
+- **Features as `X`, links as an argument.** `fit(X, y, adjacency=A)` with -1 in `y` for nodes without a label, then
+  `predict(X, adjacency=A)`, on the same nodes or on others with links of their own. Without `adjacency` it is a plain
+  classifier of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+from gpcn.splits import random_splits
+from gpcn.types import UNKNOWN
+
+
+CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
+
+
+class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Any model of the zoo as a scikit-learn classifier.
+
+    Args:
+        model: a name that `gpcn models` lists.
+        graph: a `Graph`; then `X` holds node positions.
+        settings: hyperparameters and training settings by name, such as `{"hidden": 128, "layers": 4, "lr": 0.05}`.
+        hidden: width, unless `settings` says otherwise.
+        layers: highest power of the adjacency.
+        dropout: share of entries zeroed while training.
+        lr: learning rate.
+        weight_decay: L2 penalty.
+        epochs: most epochs.
+        patience: epochs without improvement before stopping.
+        validation_fraction: share of the labelled nodes held back to stop at the best epoch.
+        random_state: seed of everything random; `None` is 0.
+    """
+
+    def __init__(
+        self,
+        model: str = "gpcn",
+        *,
+        graph: Graph | None = None,
+        settings: dict[str, Any] | None = None,
+        hidden: int = 64,
+        layers: int = 2,
+        dropout: float = 0.3,
+        lr: float = 0.01,
+        weight_decay: float = 1e-3,
+        epochs: int = 500,
+        patience: int = 100,
+        validation_fraction: float = 0.25,
+        random_state: int | None = None,
+    ) -> None:
+        self.model = model
+        self.graph = graph
+        self.settings = settings
+        self.hidden = hidden
+        self.layers = layers
+        self.dropout = dropout
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.epochs = epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, adjacency: Any = None) -> GPCNClassifier:
+        """Train on the nodes whose label is known.
+
+        Args:
+            X: node positions `[n]` or `[n, 1]` where `graph` is set, else features `[N, q]`, dense or sparse.
+            y: labels `[n]`; with `adjacency`, -1 marks nodes without one.
+            adjacency: links `[N, N]` among the rows of `X`.
+        """
+        from gpcn.training.problem import Problem
+        from gpcn.training.trainer import Trainer
+
+        if self.graph is not None:
+            graph = self._graph_with(np.asarray(_positions(X, self.graph)), y)
+        else:
+            graph = self._graph_of(X, y, adjacency)
+        config = self._config()
+        held = random_splits(
+            graph, count=1, train=0.999 - self.validation_fraction, val=self.validation_fraction, seed=config.seed
+        )
+        split = held.splits[0]
+        split = replace(split, train=np.sort(np.concatenate([split.train, split.test[1:]])), test=split.test[:1])
+        problem = Problem.of(replace(graph, splits=()), config)
+        trainer = Trainer(problem, config, split, 0)
+        trainer.run()
+        logits = trainer.best_logits()
+        self.model_, self.config_, self.problem_ = trainer.model, config, problem
+        self.transduced_ = _softmax(logits)
+        self.n_iter_ = trainer.epoch
+        self.coefficients_ = None if (c := trainer.model.coefficients()) is None else c.numpy()
+        self.mix_ = trainer.model.mix()
+        return self
+
+    def predict_proba(self, X: Any, adjacency: Any = None) -> npt.NDArray[np.float64]:
+        """Probability of each class in `classes_`, `[n, C]`."""
+        check_is_fitted(self)
+        if self.graph is not None:
+            return self.transduced_[_positions(X, self.graph)]
+        features = validate_data(self, X, reset=False, **CHECKS)
+        return self._inductive(features, adjacency)
+
+    def predict(self, X: Any, adjacency: Any = None) -> npt.NDArray[Any]:
+        """The most probable class of each row of `X`."""
+        check_is_fitted(self)
+        chosen: npt.NDArray[Any] = self.classes_[self.predict_proba(X, adjacency).argmax(axis=1)]
+        return chosen
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, adjacency: Any = None) -> float:
+        """Accuracy."""
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X, adjacency), sample_weight=sample_weight))
+
+    def _config(self) -> Any:
+        from gpcn.nn import zoo
+        from gpcn.training.config import TrainConfig
+
+        own = {each.name for each in zoo.entry(self.model).hyperparameters}
+        usual = {"hidden": self.hidden, "layers": self.layers, "dropout": self.dropout}
+        chosen: dict[str, Any] = {name: value for name, value in usual.items() if name in own}
+        chosen |= {name: getattr(self, name) for name in ("lr", "weight_decay", "epochs", "patience")}
+        return TrainConfig.of(self.model, seed=self.random_state or 0, **(chosen | (self.settings or {})))
+
+    def _graph_with(self, nodes: npt.NDArray[np.int64], y: Any) -> Graph:
+        labels = self._encode(np.asarray(y))
+        if labels.shape != nodes.shape:
+            raise ConfigError(f"there are {labels.size} labels for {nodes.size} nodes; expected one each")
+        known = np.full(cast(Graph, self.graph).num_nodes, UNKNOWN)
+        known[nodes] = labels
+        names = [str(name) for name in self.classes_]
+        return replace(cast(Graph, self.graph), labels=known, splits=(), label_names=names)
+
+    def _graph_of(self, X: Any, y: Any, adjacency: Any) -> Graph:
+        features, targets = validate_data(self, X, y, **CHECKS)
+        hidden = (
+            targets == UNKNOWN if adjacency is not None and targets.dtype.kind in "if" else np.zeros(len(targets), bool)
+        )
+        labels = np.full(len(targets), UNKNOWN)
+        labels[~hidden] = self._encode(targets[~hidden])
+        links = sp.csr_array((len(targets), len(targets))) if adjacency is None else adjacency
+        return Graph(
+            adjacency=links, features=features, labels=labels, label_names=[str(name) for name in self.classes_]
+        )
+
+    def _encode(self, targets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        check_classification_targets(targets)
+        self.classes_, encoded = np.unique(targets, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"the labels have {len(self.classes_)} class; expected at least 2 classes")
+        return encoded.astype(np.int64)
+
+    def _inductive(self, features: Any, adjacency: Any) -> npt.NDArray[np.float64]:
+        import torch
+
+        from gpcn.nn import zoo
+        from gpcn.training.problem import Problem
+
+        count = features.shape[0]
+        links = sp.csr_array((count, count)) if adjacency is None else adjacency
+        if zoo.entry(self.model).per_node and count != self.problem_.graph.num_nodes:
+            raise ConfigError(
+                f"{self.model} learned a vector for each of {self.problem_.graph.num_nodes} nodes and cannot predict "
+                f"{count} others; use the graph parameter, or another model"
+            )
+        names = [str(name) for name in self.classes_]
+        graph = Graph(adjacency=links, features=features, labels=np.full(count, UNKNOWN), label_names=names)
+        problem = Problem.prepared(graph, self.config_)
+        self.model_.eval()
+        with torch.no_grad():
+            return _softmax(self.model_(problem.x, problem.adjacency))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _softmax(logits: Any) -> npt.NDArray[np.float64]:
+    return np.asarray(logits.double().softmax(dim=1).numpy())
+
+
+def _positions(X: Any, graph: Graph) -> npt.NDArray[np.int64]:
+    nodes = np.asarray(X)
+    if nodes.ndim == 2 and nodes.shape[1] == 1:
+        nodes = nodes[:, 0]
+    if nodes.ndim != 1 or (nodes.size and not np.array_equal(nodes, np.floor(nodes))):
+        raise ConfigError(f"X has shape {nodes.shape}; expected node positions, because graph is set")
+    nodes = nodes.astype(np.int64)
+    if nodes.size and not (nodes.min() >= 0 and nodes.max() < graph.num_nodes):
+        raise ConfigError(f"X names node {nodes.max()}; the graph has nodes 0 to {graph.num_nodes - 1}")
+    return nodes

@@ -1,0 +1,73 @@
+"""Tensors on disk: safetensors plus a JSON file that names them, holds their checksum and whom they belong to.
+
+The tensor file is written first, under a name made of its checksum, then the JSON file is replaced: a kill at any
+moment leaves the old pair or the new one. Nothing is ever unpickled, and nothing is parsed before its checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from gpcn.atomic import replacing
+from gpcn.errors import CheckpointError
+
+FORMAT = 1
+
+
+def save(folder: Path, name: str, tensors: dict[str, Tensor], told: dict[str, Any], owner: str) -> None:
+    """Write `name.json` and its tensors into `folder`; `owner` is the key of the run and split they belong to."""
+    content = safetensors.torch.save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
+    digest = hashlib.sha256(content).hexdigest()
+    target = folder / f"{name}-{digest[:12]}.safetensors"
+    if not target.exists():
+        with replacing(target) as stream:
+            stream.write(content)
+    header = {"format": FORMAT, "owner": owner, "tensors": target.name, "sha256": digest, "told": told}
+    with replacing(folder / f"{name}.json") as stream:
+        stream.write(json.dumps(header).encode())
+    for old in folder.glob(f"{name}-*.safetensors"):
+        if old != target:
+            old.unlink(missing_ok=True)
+
+
+def load(folder: Path, name: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    """What `save` wrote, or `None` where there is nothing."""
+    path = folder / f"{name}.json"
+    if not path.exists():
+        return None
+    advice = f"delete {folder} to start that split over"
+    try:
+        header = json.loads(path.read_bytes())
+        version, whose, file, digest, told = (header[key] for key in ("format", "owner", "tensors", "sha256", "told"))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged; {advice}") from error
+    if version != FORMAT:
+        raise CheckpointError(f"{path} has format {version!r}; this gpcn reads format {FORMAT}; {advice}")
+    if whose != owner:
+        raise CheckpointError(f"{path} belongs to another run or split; {advice}")
+    if not isinstance(file, str) or Path(file).name != file or not isinstance(told, dict):
+        raise CheckpointError(f"{path} is damaged; {advice}")
+    try:
+        content = (folder / file).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{folder / file} cannot be read: {error.strerror or error}; {advice}") from error
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise CheckpointError(f"{folder / file} does not have its checksum: it is cut off or altered; {advice}")
+    try:
+        return safetensors.torch.load(content), told
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder / file} holds no readable tensors: {error}; {advice}") from error
+
+
+def remove(folder: Path, name: str) -> None:
+    """Take a pair away, the JSON file first."""
+    (folder / f"{name}.json").unlink(missing_ok=True)
+    for file in folder.glob(f"{name}-*.safetensors"):
+        file.unlink(missing_ok=True)

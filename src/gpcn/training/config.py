@@ -1,0 +1,118 @@
+"""`TrainConfig`: all that decides a result, frozen, checked at birth, the same words everywhere."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpcn.errors import ConfigError
+from gpcn.nn import zoo
+from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
+
+TRAINING = (
+    Hyperparameter(name="lr", kind=float, default=0.01, about="learning rate of Adam", space=(0.01, 0.05), low=0),
+    Hyperparameter(
+        name="weight_decay", kind=float, default=1e-3, about="L2 penalty on all weights", space=(0.0, 1e-5, 1e-3), low=0
+    ),
+    Hyperparameter(name="theta_decay", kind=float, default=-1.0, about="L2 penalty on θ; -1: as weight_decay", low=-1),
+    Hyperparameter(name="link_decay", kind=float, default=-1.0, about="L2 penalty on W_A; -1: as weight_decay", low=-1),
+    Hyperparameter(name="mu_lr", kind=float, default=-1.0, about="learning rate of μ; -1: as lr", low=-1),
+    Hyperparameter(name="epochs", kind=int, default=500, about="most epochs", low=1),
+    Hyperparameter(name="patience", kind=int, default=100, about="epochs without improvement before stopping", low=1),
+    Hyperparameter(
+        name="select",
+        kind=str,
+        default="loss",
+        about="what the best epoch is best in, on validation nodes",
+        choices=("loss", "metric"),
+    ),
+    Hyperparameter(name="class_weights", kind=bool, default=False, about="weigh rare classes up in the loss"),
+    Hyperparameter(name="symmetrize", kind=bool, default=False, about="see every edge in both directions"),
+    Hyperparameter(name="normalize_features", kind=bool, default=False, about="features of a node sum to one"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """A model, its hyperparameters, how it is trained, and the seed; nothing about where or how fast.
+
+    `TrainConfig.of("gpcn", hidden=512, lr=0.05)` sorts settings into model and training; unknown names are refused.
+    """
+
+    model: str = "gpcn"
+    hyperparameters: Mapping[str, Value] = field(default_factory=dict)
+    training: Mapping[str, Value] = field(default_factory=dict)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        entry = zoo.entry(self.model)
+        object.__setattr__(self, "hyperparameters", entry.settle(self.hyperparameters))
+        object.__setattr__(self, "training", settle(TRAINING, self.training, "training"))
+        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
+            raise ConfigError(f"seed is {self.seed!r}; expected a whole number from 0")
+
+    @classmethod
+    def of(cls, model: str = "gpcn", *, seed: int = 0, **settings: Any) -> TrainConfig:
+        """From one flat list of settings, as on the command line."""
+        own = {each.name for each in zoo.entry(model).hyperparameters}
+        training = {each.name for each in TRAINING}
+        for name in settings:
+            if name not in own | training:
+                settle((*zoo.entry(model).hyperparameters, *TRAINING), {name: 0}, model)
+        return cls(
+            model=model,
+            hyperparameters={name: value for name, value in settings.items() if name in own},
+            training={name: value for name, value in settings.items() if name not in own},
+            seed=seed,
+        )
+
+    @classmethod
+    def from_toml(cls, path: Path, **changes: Any) -> TrainConfig:
+        """From a TOML file of flat settings (`model`, `seed`, and any hyperparameter), `changes` on top."""
+        try:
+            told = tomllib.loads(path.read_text())
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} is not a TOML file: {error}") from error
+        nested = next((name for name, value in told.items() if isinstance(value, (dict, list))), None)
+        if nested is not None:
+            raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")
+        return cls.of(**{"model": "gpcn", **told, **changes})
+
+    @classmethod
+    def from_json(cls, told: Any) -> TrainConfig:
+        """From what `to_json` gave."""
+        try:
+            return cls(**{name: told[name] for name in ("model", "hyperparameters", "training", "seed")})
+        except (KeyError, TypeError) as error:
+            raise ConfigError("the stored configuration is incomplete") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, complete: every setting with its value."""
+        return asdict(self)
+
+    def __getitem__(self, name: str) -> Any:
+        """One setting by name."""
+        return self.hyperparameters[name] if name in self.hyperparameters else self.training[name]
+
+    def differences(self, other: TrainConfig) -> list[str]:
+        """What is set differently in `other`, for people."""
+        mine, theirs = _flat(self), _flat(other)
+        return [
+            f"{name} was {mine.get(name)}, now {theirs.get(name)}"
+            for name in sorted(mine.keys() | theirs.keys())
+            if mine.get(name) != theirs.get(name)
+        ]
+
+    def canonical(self) -> str:
+        """One text per configuration, for keys."""
+        return json.dumps(self.to_json(), sort_keys=True)
+
+
+def _flat(config: TrainConfig) -> dict[str, Any]:
+    return {"model": config.model, "seed": config.seed, **config.hyperparameters, **config.training}

@@ -1,0 +1,94 @@
+"""How good predictions are: the dataset's own metric and what else a reader wants to know. Undefined is `None`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from sklearn import metrics
+
+from gpcn.errors import ConfigError
+from gpcn.types import IntVector, Metric
+
+BINS = 15
+
+
+def evaluate(probabilities: npt.NDArray[Any], labels: IntVector, metric: Metric) -> dict[str, Any]:
+    """All measures of `probabilities` `[n, C]` against `labels` `[n]`; `score` is the dataset's own, in per cent."""
+    classes = probabilities.shape[1]
+    predicted = probabilities.argmax(axis=1)
+    confusion = np.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, classes)
+    hits, given, found = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    accuracy = float(hits.sum() / labels.size) if labels.size else None
+    auc = roc_auc(probabilities, labels)
+    own = accuracy if metric == "accuracy" else auc
+    present = (given + found) > 0
+    f1 = 2 * hits[present] / (given + found)[present]
+    return {
+        "score": None if own is None else 100 * own,
+        "accuracy": accuracy,
+        "roc_auc": auc,
+        "macro_f1": float(f1.mean()) if f1.size else None,
+        "precision": [_share(h, f) for h, f in zip(hits, found, strict=True)],
+        "recall": [_share(h, g) for h, g in zip(hits, given, strict=True)],
+        "support": given.tolist(),
+        "confusion": confusion.tolist(),
+        "calibration_error": calibration_error(probabilities, labels),
+    }
+
+
+def roc_auc(probabilities: npt.NDArray[Any], labels: IntVector) -> float | None:
+    """Area under the ROC curve of two-class problems; `None` with more classes or only one of them present."""
+    if probabilities.shape[1] != 2 or np.unique(labels).size < 2:
+        return None
+    return float(metrics.roc_auc_score(labels, probabilities[:, 1]))
+
+
+def calibration_error(probabilities: npt.NDArray[Any], labels: IntVector) -> float | None:
+    """Expected calibration error: how far confidence is from accuracy, over 15 bins of confidence."""
+    if not labels.size:
+        return None
+    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    size = np.bincount(bins, minlength=BINS)
+    gap = np.abs(np.bincount(bins, right, BINS) - np.bincount(bins, confidence, BINS))
+    return float(gap.sum() / size.sum())
+
+
+def summarize(scores: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """Mean and sample standard deviation of what is defined."""
+    known = np.array([score for score in scores if score is not None], dtype=np.float64)
+    if not known.size:
+        return None, None
+    return float(known.mean()), float(known.std(ddof=1)) if known.size > 1 else None
+
+
+def compare_pairs(
+    first: Sequence[float], second: Sequence[float], test_share: float, confidence: float = 0.95
+) -> dict[str, float | None]:
+    """`first - second` over the same splits: mean, confidence interval and p-value.
+
+    Splits of one graph overlap, so their scores are not independent and the plain paired t-test is too sure of itself.
+    The variance is corrected for that (Nadeau and Bengio, 2003): `(1/n + n_test/n_train) s²`. `test_share` is the
+    share of test nodes among train and test.
+    """
+    if len(first) != len(second):
+        raise ConfigError(f"{len(first)} scores cannot be paired with {len(second)}; compare the same splits")
+    differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    mean = float(differences.mean())
+    count = differences.size
+    if count < 2:
+        return {"difference": mean, "low": None, "high": None, "p": None}
+    variance = float(differences.var(ddof=1)) * (1 / count + test_share / (1 - test_share))
+    if variance == 0:
+        return {"difference": mean, "low": mean, "high": mean, "p": 1.0 if mean == 0 else 0.0}
+    reach = float(stats.t.ppf(0.5 + confidence / 2, count - 1)) * variance**0.5
+    p = float(2 * stats.t.sf(abs(mean) / variance**0.5, count - 1))
+    return {"difference": mean, "low": mean - reach, "high": mean + reach, "p": p}
+
+
+def _share(part: Any, whole: Any) -> float | None:
+    return float(part / whole) if whole else None

@@ -1,0 +1,64 @@
+"""`Problem`: a graph as tensors on a device, prepared as a configuration asks, shared by all splits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpcn.errors import ConfigError, DataError
+from gpcn.graph import Graph
+from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
+from gpcn.nn.base import Features
+from gpcn.training.config import TrainConfig
+from gpcn.types import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What training needs of a graph."""
+
+    graph: Graph
+    x: Features
+    adjacency: Adjacency
+    labels: Tensor
+    device: torch.device
+
+    @classmethod
+    def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
+        """Prepare `graph`: symmetrized and normalized where asked."""
+        classes = np.unique(graph.labels[graph.labels != UNKNOWN])
+        if classes.size < 2:
+            raise DataError(
+                f"{graph.name} has {classes.size} class(es) with a label; expected at least 2 to tell apart"
+            )
+        return cls.prepared(graph, config, device)
+
+    @classmethod
+    def prepared(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
+        """The same without asking whether there is anything to learn, for prediction."""
+        prepared = graph.symmetrized() if config["symmetrize"] else graph
+        if config["normalize_features"]:
+            prepared = prepared.with_row_normalized_features()
+        x, adjacency = inputs_of(prepared, device=device)
+        return cls(prepared, x, adjacency, torch.tensor(graph.labels, device=device), torch.device(device))
+
+    def build(self, config: TrainConfig) -> NodeClassifier:
+        """The model of `config` for this graph."""
+        sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
+        sizes |= config.hyperparameters
+        return zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
+
+
+def choose_device(name: str) -> torch.device:
+    """`auto` is the accelerator where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("there is no CUDA device here; use --device cpu or auto")
+    if name not in ("cpu", "cuda", "meta"):
+        raise ConfigError(f"device is {name!r}; expected auto, cpu or cuda")
+    return torch.device(name)

@@ -1,0 +1,143 @@
+"""One split from start or checkpoint to its files: weights, predictions, history, and last of all its result."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gpcn.atomic import replacing
+from gpcn.errors import CheckpointError
+from gpcn.graph import Graph
+from gpcn.nn.memory import reuse_freed_memory
+from gpcn.training import checkpoint
+from gpcn.training.config import TrainConfig
+from gpcn.training.evaluation import evaluate
+from gpcn.training.problem import Problem, choose_device
+from gpcn.training.trainer import HISTORY, Trainer
+from gpcn.types import ROLES
+
+Report = Callable[[int, Trainer], None]
+
+
+def split_key(config: TrainConfig, fingerprint: str, number: int) -> str:
+    """What a split's files belong to: configuration, graph and number."""
+    return hashlib.sha256(f"{config.canonical()}|{fingerprint}|{number}".encode()).hexdigest()
+
+
+def run_split(
+    graph: Graph,
+    config: TrainConfig,
+    number: int,
+    folder: Path | None = None,
+    *,
+    device: str = "cpu",
+    save_every: float = 10.0,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """Train split `number`, or finish it, or do nothing where it is done; its result.
+
+    With a `folder`, progress is saved every `save_every` seconds and continued bit by bit.
+    """
+    key = split_key(config, graph.fingerprint(), number)
+    if folder is not None:
+        done = read_result(folder, key)
+        if done is not None:
+            return done
+        folder.mkdir(parents=True, exist_ok=True)
+    reuse_freed_memory()
+    problem = Problem.of(graph, config, choose_device(device))
+    trainer = Trainer(problem, config, graph.splits[number], number)
+    spent = _restore(trainer, folder, key)
+    start = saved = time.perf_counter()
+
+    def after_epoch(current: Trainer) -> None:
+        nonlocal saved
+        now = time.perf_counter()
+        if folder is not None and now - saved >= save_every:
+            tensors, told = current.state()
+            checkpoint.save(folder, "checkpoint", tensors, {"state": told, "seconds": spent + now - start}, key)
+            saved = now
+        if report is not None:
+            report(number, current)
+
+    trainer.run(after_epoch)
+    probabilities = torch.softmax(trainer.best_logits().double(), dim=1).cpu().numpy()
+    result = _result(graph, config, number, trainer, probabilities, spent + time.perf_counter() - start)
+    if folder is not None:
+        _write(folder, key, trainer, probabilities, result)
+    else:
+        result["probabilities"] = probabilities
+    return result
+
+
+def read_result(folder: Path, key: str) -> dict[str, Any] | None:
+    """The result of a finished split, checked to belong to `key`."""
+    path = folder / "result.json"
+    if not path.exists():
+        return None
+    try:
+        told = json.loads(path.read_bytes())
+        owner, result = told["owner"], told["result"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged; delete {folder} to run that split again") from error
+    if owner != key:
+        raise CheckpointError(f"{path} belongs to another run or graph; delete {folder} to run that split again")
+    return dict(result)
+
+
+def _restore(trainer: Trainer, folder: Path | None, key: str) -> float:
+    found = None if folder is None else checkpoint.load(folder, "checkpoint", key)
+    if found is None:
+        return 0.0
+    tensors, told = found
+    trainer.restore(tensors, str(told.get("state")))
+    return float(told.get("seconds", 0.0))
+
+
+def _result(
+    graph: Graph, config: TrainConfig, number: int, trainer: Trainer, probabilities: Any, seconds: float
+) -> dict[str, Any]:
+    split = graph.splits[number]
+    parts = {
+        role: evaluate(probabilities[getattr(split, role)], graph.labels[getattr(split, role)], graph.metric)
+        for role in ROLES
+    }
+    coefficients, mix = trainer.model.coefficients(), trainer.model.mix()
+    return {
+        "split": number,
+        "seed": config.seed,
+        "test": parts["test"]["score"],
+        "val": parts["val"]["score"],
+        "train": parts["train"]["score"],
+        "epochs": trainer.epoch,
+        "best_epoch": trainer.best_epoch,
+        "seconds": round(seconds, 3),
+        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "coefficients": None if coefficients is None else coefficients.tolist(),
+        "mix": mix,
+        "metrics": parts,
+    }
+
+
+def _write(folder: Path, key: str, trainer: Trainer, probabilities: Any, result: dict[str, Any]) -> None:
+    checkpoint.save(folder, "model", dict(trainer.model.state_dict()), {}, key)
+    packed = io.BytesIO()
+    np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
+    with replacing(folder / "predictions.npz") as stream:
+        stream.write(packed.getvalue())
+    rows = "\n".join(
+        ",".join(f"{value:g}" if i == 0 else repr(value) for i, value in enumerate(row)) for row in trainer.history
+    )
+    with replacing(folder / "epochs.csv") as stream:
+        stream.write((",".join(HISTORY) + "\n" + rows + "\n").encode())
+    with replacing(folder / "result.json") as stream:  # last: from here on the split is done
+        stream.write(json.dumps({"owner": key, "result": result}, allow_nan=False).encode())
+    checkpoint.remove(folder, "checkpoint")

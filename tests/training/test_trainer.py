@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from gpcn import ConfigError, DataError, Graph, TrainConfig, TrainingError, synthesize, train
+from gpcn.nn import zoo
+from gpcn.training.problem import Problem, choose_device
+from gpcn.training.splitrun import run_split
+from gpcn.training.trainer import Trainer
+
+
+def graph(**changes: object) -> Graph:
+    return synthesize(
+        **({"nodes": 200, "classes": 3, "degree": 6, "homophily": 0.1, "mixing": "ring", "splits": 3} | changes)
+    )  # type: ignore[arg-type]
+
+
+def trainer(made: Graph, **settings: object) -> Trainer:
+    config = TrainConfig.of(**({"model": "gpcn", "hidden": 16, "epochs": 30} | settings))  # type: ignore[arg-type]
+    return Trainer(Problem.of(made, config), config, made.splits[0], 0)
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_every_model_trains_to_a_result(name: str) -> None:
+    config = TrainConfig.of(name, epochs=8, **({"hidden": 8} if "hidden" in names_of(name) else {}))
+    found = run_split(graph(), config, 0)
+    assert 0 <= found["test"] <= 100
+    assert found["probabilities"].shape == (200, 3)
+    np.testing.assert_allclose(found["probabilities"].sum(1), 1)
+
+
+def names_of(model: str) -> set[str]:
+    return {each.name for each in zoo.entry(model).hyperparameters}
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_the_same_seed_gives_the_same_bits(dropout: float) -> None:
+    made = graph()
+    config = TrainConfig.of("gpcn-link", hidden=16, epochs=20, dropout=dropout)
+    first, second = (run_split(made, config, 1)["probabilities"] for _ in range(2))
+    assert np.array_equal(first, second)
+    other = run_split(made, TrainConfig.of("gpcn-link", hidden=16, epochs=20, dropout=dropout, seed=1), 1)[
+        "probabilities"
+    ]
+    assert not np.array_equal(first, other)
+
+
+def test_a_split_alone_is_the_split_among_three_and_over_processes() -> None:
+    made = graph()
+    config = TrainConfig.of("gpcn", hidden=16, epochs=15)
+    together = train(made, config, jobs=1)["splits"]
+    spread = train(made, config, jobs=2)["splits"]
+    alone = train(made, config, splits=[2])["splits"]
+    for first, second in ((together[2], alone[0]), *zip(together, spread, strict=True)):
+        assert np.array_equal(first["probabilities"], second["probabilities"])
+
+
+@pytest.mark.parametrize("model", ["gpcn", "agpcn-link", "linkx"])
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_a_restored_trainer_goes_on_bit_by_bit(model: str, dropout: float) -> None:
+    made = graph()
+    straight = trainer(made, model=model, dropout=dropout, epochs=40)
+    straight.run()
+    halfway = trainer(made, model=model, dropout=dropout, epochs=40)
+    for _ in range(17):
+        halfway.step()
+    tensors, told = halfway.state()
+    kept = {key: value.clone() for key, value in tensors.items()}
+    halfway.run()
+    torch.manual_seed(99)
+    resumed = trainer(made, model=model, dropout=dropout, epochs=40)
+    resumed.restore(kept, told)
+    resumed.run()
+    assert straight.history == halfway.history == resumed.history
+    assert torch.equal(straight.best_logits(), resumed.best_logits())
+
+
+def test_the_best_epoch_is_kept_and_patience_ends_it() -> None:
+    run = trainer(graph(), epochs=300, patience=10, lr=0.05)
+    run.run()
+    losses = [row[2] for row in run.history]
+    assert run.best_epoch == int(np.argmin(losses))
+    assert run.epoch == run.best_epoch + 11 or run.epoch == 300
+    logits = run.best_logits()[run.val]
+    found = torch.nn.functional.cross_entropy(logits, run.problem.labels[run.val]).item()
+    assert found == pytest.approx(min(losses), rel=1e-5)
+
+
+def test_selection_by_the_metric() -> None:
+    run = trainer(graph(), select="metric", epochs=60)
+    run.run()
+    scores = [row[3] for row in run.history]
+    assert run.best_epoch == int(np.argmax(scores))
+
+
+def test_without_dropout_there_is_one_forward_pass_per_epoch() -> None:
+    for dropout, passes in ((0.0, 1), (0.3, 2)):
+        run = trainer(graph(), dropout=dropout)
+        calls: list[int] = []
+        run.model.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        run.step()
+        assert len(calls) == passes
+
+
+def test_groups_have_rates_and_penalties_of_their_own() -> None:
+    run = trainer(graph(), model="agpcn-link", lr=0.01, weight_decay=1e-3, theta_decay=0.5, link_decay=0.1, mu_lr=0.2)
+    found = {}
+    names = {id(parameter): name for name, parameter in run.model.named_parameters()}
+    for group in run.optimizer.param_groups:
+        for parameter in group["params"]:
+            found[names[id(parameter)]] = (group["lr"], group["weight_decay"])
+    assert found["theta"] == (0.01, 0.5)
+    assert found["link"] == (0.01, 0.1)
+    assert found["mu_logit"] == (0.2, 0.0)
+    assert found["out.weight"] == (0.01, 1e-3)
+
+
+def test_class_weights_lift_the_rare_class() -> None:
+    made = graph()
+    labels = np.where(made.labels == 0, 0, 1)
+    rare = Graph(adjacency=made.adjacency, features=made.features, labels=labels, splits=made.splits)
+    weights = trainer(rare, class_weights=True).class_weights
+    assert weights is not None
+    assert weights[0] > weights[1]
+
+
+@pytest.mark.parametrize("settings", [{"gamma": 256.0, "layers": 8, "lr": 10.0, "dropout": 0.0}, {"lr": 1e30}])
+def test_a_loss_that_explodes_is_one_sentence(settings: dict[str, float]) -> None:
+    with pytest.raises(TrainingError, match="the loss became .* in epoch .*; lower lr or gamma"):
+        trainer(graph(), epochs=200, patience=200, **settings).run()
+
+
+def test_one_class_cannot_be_learned() -> None:
+    made = graph()
+    one = Graph(adjacency=made.adjacency, features=made.features, labels=np.zeros(200, int), splits=made.splits)
+    with pytest.raises(DataError, match="has 1 class"):
+        trainer(one)
+
+
+def test_a_class_absent_from_train_and_no_unlabelled_nodes_are_fine() -> None:
+    made = graph()
+    split = made.splits[0]
+    kept = split.train[made.labels[split.train] != 2]
+    from gpcn import Split
+
+    absent = Graph(
+        adjacency=made.adjacency,
+        features=made.features,
+        labels=made.labels,
+        splits=(Split(train=kept, val=split.val, test=split.test),),
+    )
+    found = run_split(absent, TrainConfig.of("gpcn", hidden=8, epochs=10, class_weights=True), 0)
+    assert found["test"] is not None
+
+
+def test_roc_auc_is_selected_on_where_it_is_the_metric() -> None:
+    made = synthesize(nodes=200, classes=2, splits=1)
+    from dataclasses import replace
+
+    found = run_split(replace(made, metric="roc_auc"), TrainConfig.of("mlp", epochs=20, select="metric"), 0)
+    assert found["test"] == pytest.approx(100 * found["metrics"]["test"]["roc_auc"])
+
+
+def test_symmetrizing_and_normalizing_happen_when_asked() -> None:
+    made = graph(directed=True)
+    plain = Problem.of(made, TrainConfig.of("gpcn"))
+    asked = Problem.of(made, TrainConfig.of("gpcn", symmetrize=True, normalize_features=True))
+    assert plain.graph.directed
+    assert not asked.graph.directed
+    np.testing.assert_allclose(np.abs(asked.graph.features).sum(1), 1, rtol=1e-5)
+
+
+def test_devices() -> None:
+    assert choose_device("auto").type in ("cpu", "cuda")
+    with pytest.raises(ConfigError, match="expected auto, cpu or cuda"):
+        choose_device("tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match="no CUDA device"):
+            choose_device("cuda")
+
+
+def test_the_model_runs_on_the_meta_device_without_touching_data() -> None:
+    made = graph()
+    config = TrainConfig.of("gpcn-link", hidden=8, dropout=0.0)
+    problem = Problem.of(made, config, "meta")
+    logits = problem.build(config)(problem.x, problem.adjacency)
+    assert logits.device.type == "meta"
+    assert logits.shape == (200, 3)
