@@ -9,7 +9,7 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test lint types format bench docs-data clean
+.PHONY: demo test accuracy lint types format bench docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -25,6 +25,9 @@ demo: $(STAMP)  ## the main job on the embedded default: a synthetic graph
 
 test: $(STAMP)  ## the whole test suite
 	$(BIN)/python -m pytest -n 2
+
+accuracy: $(STAMP)  ## the paper's hyperparameters on all official splits (a few minutes)
+	$(BIN)/python -m pytest -m slow
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

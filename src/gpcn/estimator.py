@@ -28,7 +28,6 @@ from gpcn.graph import Graph
 from gpcn.splits import random_splits
 from gpcn.types import UNKNOWN
 
-
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
 
 
@@ -103,9 +102,9 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         problem = Problem.of(replace(graph, splits=()), config)
         trainer = Trainer(problem, config, split, 0)
         trainer.run()
-        logits = trainer.best_logits()
-        self.model_, self.config_, self.problem_ = trainer.model, config, problem
-        self.transduced_ = _softmax(logits)
+        trainer.best_logits()
+        self.model_, self.config_, self.num_nodes_ = trainer.model.double(), config, graph.num_nodes
+        self.transduced_ = self._probabilities(replace(graph, splits=()))
         self.n_iter_ = trainer.epoch
         self.coefficients_ = None if (c := trainer.model.coefficients()) is None else c.numpy()
         self.mix_ = trainer.model.mix()
@@ -170,33 +169,35 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return encoded.astype(np.int64)
 
     def _inductive(self, features: Any, adjacency: Any) -> npt.NDArray[np.float64]:
-        import torch
-
         from gpcn.nn import zoo
-        from gpcn.training.problem import Problem
 
         count = features.shape[0]
         links = sp.csr_array((count, count)) if adjacency is None else adjacency
-        if zoo.entry(self.model).per_node and count != self.problem_.graph.num_nodes:
+        if zoo.entry(self.model).per_node and count != self.num_nodes_:
             raise ConfigError(
-                f"{self.model} learned a vector for each of {self.problem_.graph.num_nodes} nodes and cannot predict "
-                f"{count} others; use the graph parameter, or another model"
+                f"{self.model} learned a vector for each of {self.num_nodes_} nodes and cannot predict {count} others; "
+                "use the graph parameter, or another model"
             )
         names = [str(name) for name in self.classes_]
-        graph = Graph(adjacency=links, features=features, labels=np.full(count, UNKNOWN), label_names=names)
-        problem = Problem.prepared(graph, self.config_)
+        return self._probabilities(
+            Graph(adjacency=links, features=features, labels=np.full(count, UNKNOWN), label_names=names)
+        )
+
+    def _probabilities(self, graph: Graph) -> npt.NDArray[np.float64]:
+        """In 64 bits, so that a row's prediction does not depend on the rows beside it."""
+        import torch
+
+        from gpcn.training.problem import Problem
+
+        problem = Problem.prepared(graph, self.config_, dtype=torch.float64)
         self.model_.eval()
         with torch.no_grad():
-            return _softmax(self.model_(problem.x, problem.adjacency))
+            return np.asarray(self.model_(problem.x, problem.adjacency).softmax(dim=1).numpy())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _softmax(logits: Any) -> npt.NDArray[np.float64]:
-    return np.asarray(logits.double().softmax(dim=1).numpy())
 
 
 def _positions(X: Any, graph: Graph) -> npt.NDArray[np.int64]:

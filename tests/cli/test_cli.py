@@ -109,8 +109,64 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     answer = gpcn("demo", "--out", tmp_path / "demo")
     assert answer.returncode == 0
     assert "neighbours disagree" in answer.stdout
-    assert "Try it on your own files" in answer.stdout
-    assert document("demo", "--out", tmp_path / "demo")["inspection"]["nodes"] == 2000
+    assert "best on validation" in answer.stdout
+    assert "Now with your own files" in answer.stdout
+    story = document("demo", "--out", tmp_path / "demo")
+    assert story["inspection"]["nodes"] == 2000
+    assert [row["model"] for row in story["comparison"]["models"]][-1] in ("mlp", "link")
+    assert story["predicted"] == 200
+    assert story["predicted_right"] > 0.6
+    assert (tmp_path / "demo" / "predictions.csv").read_text().startswith('"node","predicted","p_class 0"')
+
+
+TINY = ("--set", "hidden=8", "--set", "epochs=10", "--jobs", "1")
+
+
+def test_train_compare_predict(folder: Path, tmp_path: Path) -> None:
+    words = ("train", folder, "--model", "gpcn", *TINY, "--splits", "0,2-3", "--out", tmp_path / "run")
+    found = document(*words)
+    assert {"metric", "test_mean", "test_std", "splits"} <= found.keys()
+    assert [split["split"] for split in found["splits"]] == [0, 2, 3]
+    assert {"split", "seed", "test", "val", "epochs", "seconds"} <= found["splits"][0].keys()
+    assert document(*words) == found
+    predicted = document("predict", tmp_path / "run", "--unlabelled", "--out", tmp_path / "p.csv")
+    assert predicted["predictions"] == 8
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 9
+    compared = document("compare", folder, "--models", "mlp,gpcn", *TINY, "--splits", "0-1", "--out", tmp_path / "all")
+    assert {row["model"] for row in compared["models"]} == {"mlp", "gpcn"}
+    assert (
+        "± "
+        in gpcn("compare", folder, "--models", "mlp,gpcn", *TINY, "--splits", "0-1", "--out", tmp_path / "all").stdout
+    )
+
+
+def test_a_config_file_and_settings_on_top(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('model = "sgc"\nepochs = 5\nlr = 0.5\n')
+    found = document("train", folder, "--config", tmp_path / "c.toml", "--set", "lr=0.1", "--splits", "0", "--jobs", 1)
+    assert found["model"] == "sgc"
+    assert found["config"]["training"]["lr"] == 0.1
+
+
+def test_training_without_splits_and_with_random_ones(folder: Path, tmp_path: Path) -> None:
+    words = ("train", folder, "--split", "label", "--model", "mlp", *TINY)
+    assert "holds" in refused(*words)
+    edges = tmp_path / "e"
+    edges.mkdir()
+    (edges / "edges.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(29)))
+    (edges / "nodes.csv").write_text("id,label,f\n" + "".join(f"{i},{i % 2},{i}\n" for i in range(30)))
+    assert "has no splits" in refused("train", edges, "--model", "mlp", *TINY)
+    assert len(document("train", edges, "--model", "mlp", "--random-splits", 2, *TINY)["splits"]) == 2
+
+
+def test_wrong_words_for_training(folder: Path, tmp_path: Path) -> None:
+    assert "did you mean gpcn" in refused("train", folder, "--model", "gpc")
+    assert "not of the form KEY=VALUE" in refused("train", folder, "--set", "hidden")
+    assert "did you mean hidden" in refused("train", folder, "--set", "hiden=3")
+    assert "cannot be read; expected numbers and ranges" in refused("train", folder, "--splits", "a-b")
+    assert "there is no split 99" in refused("train", folder, "--splits", "99")
+    assert "is not a run" in refused("predict", tmp_path)
+    assert "none of mlp has a setting 'gamma'" in refused("compare", folder, "--models", "mlp", "--set", "gamma=1")
+    assert "expected auto, cpu or cuda" in refused("train", folder, "--device", "tpu")
 
 
 def test_failures_are_one_sentence(tmp_path: Path, folder: Path) -> None:
@@ -157,7 +213,9 @@ def test_names_are_shown_as_text_never_as_markup(folder: Path, tmp_path: Path) -
     assert "\x1b" not in answer.stdout
 
 
-@pytest.mark.parametrize("command", ["datasets", "inspect", "models", "convert", "synth", "demo"])
+@pytest.mark.parametrize(
+    "command", ["datasets", "inspect", "models", "train", "compare", "predict", "convert", "synth", "demo"]
+)
 def test_every_help_has_an_example(command: str) -> None:
     answer = gpcn(command, "--help", COLUMNS="100")
     assert answer.returncode == 0

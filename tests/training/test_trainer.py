@@ -126,7 +126,9 @@ def test_class_weights_lift_the_rare_class() -> None:
     assert weights[0] > weights[1]
 
 
-@pytest.mark.parametrize("settings", [{"gamma": 256.0, "layers": 8, "lr": 10.0, "dropout": 0.0}, {"lr": 1e30}])
+@pytest.mark.parametrize(
+    "settings", [{"gamma": 256.0, "layers": 8, "lr": 10.0, "dropout": 0.0, "hidden": 64}, {"lr": 1e30}]
+)
 def test_a_loss_that_explodes_is_one_sentence(settings: dict[str, float]) -> None:
     with pytest.raises(TrainingError, match="the loss became .* in epoch .*; lower lr or gamma"):
         trainer(graph(), epochs=200, patience=200, **settings).run()

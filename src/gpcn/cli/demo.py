@@ -46,7 +46,7 @@ def demo(
         )
         show_inspection(facts, to)
         to.print("\nSeven models on the same three splits:\n", highlight=False)
-    found = run_models(graph, DEFAULT.split(","), dict(SETTINGS), out=out / "runs", seed=0)
+    found = run_models(graph, DEFAULT.split(","), dict(SETTINGS), out=out / "runs", seed=0, jobs=1)
     best = found["chosen_on_validation"]
     predicted = prediction.predict(Run.open(out / "runs" / best), graph, only_unlabelled=True)
     table = out / "predictions.csv"

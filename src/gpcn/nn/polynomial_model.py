@@ -31,7 +31,7 @@ class PolynomialModel(NodeClassifier):
         dropout_mode: `collapsible` zeroes features, between the ReLU layers and in `X_T`, which leaves the order of
             evaluation free; `residual` zeroes the input of every residual layer and the last result instead of
             `X_T`, as the published code does, and is evaluated layer by layer.
-        bias: whether layers have biases, as the published code has and the paper's formulas have not.
+        bias: whether layers have biases, as the published code has; the paper's formulas have none.
         order: `auto` picks the cheaper evaluation; `collapsed` and `recursive` force one.
         num_nodes: size of the graph; the models that learn from links need it.
         mu: initial share of convolution against links.
@@ -50,7 +50,7 @@ class PolynomialModel(NodeClassifier):
         mlp_layers: int = 1,
         dropout: float = 0.0,
         dropout_mode: Literal["collapsible", "residual"] = "collapsible",
-        bias: bool = True,
+        bias: bool = False,
         order: Order = "auto",
         num_nodes: int | None = None,
         mu: float = 0.5,

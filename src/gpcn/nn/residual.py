@@ -40,7 +40,7 @@ class ResidualGCN(NodeClassifier):
         gamma: float = 0.25,
         dropout: float = 0.0,
         shared: bool = False,
-        bias: bool = True,
+        bias: bool = False,
     ) -> None:
         super().__init__()
         if layers < 1:

@@ -93,6 +93,7 @@ GAMMA = Hyperparameter(
     space=tuple(2.0**power for power in range(8, -8, -2)),
 )
 BIAS = Hyperparameter(name="bias", kind=bool, default=True, about="whether layers have biases")
+NO_BIAS = replace(BIAS, default=False)
 DROPOUT_MODE = Hyperparameter(
     name="dropout_mode",
     kind=str,
@@ -134,7 +135,7 @@ THETA = Hyperparameter(
 )
 
 POLYNOMIAL = (HIDDEN, LAYERS, MLP_LAYERS)
-COMMON = (DROPOUT, DROPOUT_MODE, BIAS, ORDER)
+COMMON = (DROPOUT, DROPOUT_MODE, NO_BIAS, ORDER)
 LINKS = (MU, LEARN_MU)
 STEPS = replace(LAYERS, default=10, about="K: propagation steps", space=(2, 5, 10))
 DEPTH = replace(LAYERS, about="number of layers", space=(1, 2, 3))
@@ -174,7 +175,7 @@ _ENTRIES = (
             GAMMA,
             DROPOUT,
             Hyperparameter(name="shared", kind=bool, default=False, about="one W for all layers"),
-            BIAS,
+            NO_BIAS,
         ),
         family="gpcn",
     ),
@@ -285,7 +286,7 @@ _ENTRIES = (
         GAMMA,
         Hyperparameter(name="solver", kind=str, default="euler", about="euler, or a torchdiffeq method such as dopri5"),
         DROPOUT,
-        BIAS,
+        NO_BIAS,
     ),
 )
 

@@ -63,7 +63,9 @@ def run_all(
     try:
         with _interrupts_ignored():  # inherited by the workers: Ctrl-C is for this process, which then ends them
             waiting = {pool.submit(_work, number, folders[number], options): number for number in numbers}
-        return _gather(waiting, ticks, tick)
+        found = _gather(waiting, ticks, tick)
+        pool.shutdown(wait=True)
+        return found
     except BrokenProcessPool as error:
         raise TrainingError(
             "a worker process died (killed, or out of memory); what was finished is kept, run the same command to go on"
@@ -124,11 +126,10 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 def _stop(pool: ProcessPoolExecutor) -> None:
-    processes = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        if process.is_alive():
-            process.terminate()
+    """End the workers: at once where one of them failed or somebody said stop; they have nothing to do otherwise."""
+    for process in list((pool._processes or {}).values()):
+        process.terminate()
+    pool.shutdown(wait=True, cancel_futures=True)
 
 
 _graph: Graph

@@ -38,12 +38,18 @@ class Problem:
         return cls.prepared(graph, config, device)
 
     @classmethod
-    def prepared(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
+    def prepared(
+        cls,
+        graph: Graph,
+        config: TrainConfig,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> Problem:
         """The same without asking whether there is anything to learn, for prediction."""
         prepared = graph.symmetrized() if config["symmetrize"] else graph
         if config["normalize_features"]:
             prepared = prepared.with_row_normalized_features()
-        x, adjacency = inputs_of(prepared, device=device)
+        x, adjacency = inputs_of(prepared, device=device, dtype=dtype)
         return cls(prepared, x, adjacency, torch.tensor(graph.labels, device=device), torch.device(device))
 
     def build(self, config: TrainConfig) -> NodeClassifier:

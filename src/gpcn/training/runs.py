@@ -46,8 +46,9 @@ class Run:
     graph: dict[str, Any]
 
     @classmethod
-    def open(cls, path: Path) -> Run:
+    def open(cls, path: str | Path) -> Run:
         """The run at `path`."""
+        path = Path(path)
         file = path / "config.json"
         if not file.is_file():
             raise CheckpointError(

@@ -147,7 +147,8 @@ class Trainer:
         return loss, (chosen.argmax(1) == labels).to(loss.dtype).mean()
 
     def _remember(self, value: float) -> None:
-        if value < self.best_value:
+        untrained = self.epoch == 0 and self.parameters  # weights as drawn are no candidate
+        if value < self.best_value and not untrained:
             self.best_value, self.best_epoch = value, self.epoch
             self._copy(self.best, self.parameters)
             self._copy(self.best_buffers, list(self.model.buffers()))

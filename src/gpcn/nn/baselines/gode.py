@@ -63,7 +63,7 @@ class GODE(ResidualGCN):
         rtol: float = 1e-3,
         atol: float = 1e-4,
         dropout: float = 0.0,
-        bias: bool = True,
+        bias: bool = False,
     ) -> None:
         check_channels(in_channels, hidden_channels, out_channels)
         check_count("layers", layers)
