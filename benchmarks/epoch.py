@@ -117,7 +117,7 @@ def contender(kind: str, name: str, graph: Graph, settings: Settings) -> Callabl
     if kind == "floor":
         return Floor(graph, hidden, layers, mlp_layers, dropout, link)
     if kind == "ours":
-        options: dict[str, Any] = {"num_nodes": graph.num_nodes} if link else {}
+        options: dict[str, Any] = {"bias": True} | ({"num_nodes": graph.num_nodes} if link else {})
         model = MODELS[name](
             graph.num_features, hidden, graph.num_classes,
             layers=layers, mlp_layers=mlp_layers, gamma=gamma, dropout=dropout, **options,
