@@ -42,6 +42,7 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## one training epoch side by side with the alternatives (about 15 minutes)
 	$(BIN)/python -W ignore benchmarks/epoch.py --save
+	$(BIN)/python -W ignore benchmarks/protocol.py --save
 
 docs-data: $(STAMP)  ## tables and pictures of README and docs, from real output
 	$(BIN)/python docs/generate.py

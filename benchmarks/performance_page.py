@@ -46,6 +46,15 @@ def memory_table(rows: list[dict[str, Any]], depth: dict[str, float]) -> str:
     return "\n".join(lines) + f"\n\nThe same model on squirrel (GPCN, h=512, no dropout) at growing depth: {steps}."
 
 
+def protocol_table(rows: list[dict[str, Any]]) -> str:
+    """Seconds for all splits."""
+    lines = ["| dataset | splits | epochs | ours, s | as published, s | speed-up |", "| --- |" + " ---: |" * 5]
+    for row in rows:
+        times = f"{row['ours_s']:.1f} | {row['published_s']:.1f} | **{row['speedup']:.1f}×**"
+        lines.append(f"| {row['dataset']} | {row['splits']} | {row['epochs']} | {times} |")
+    return "\n".join(lines)
+
+
 def put_between(path: Path, marker: str, text: str) -> None:
     """Replace what stands between `<!-- marker -->` and `<!-- /marker -->`."""
     start, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"

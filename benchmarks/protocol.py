@@ -19,6 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import PAPER, contender, machine
+from benchmarks.performance_page import PAGE, protocol_table, put_between
 from gpcn import TrainConfig, load, train
 
 HERE = Path(__file__).resolve().parent
@@ -34,7 +35,7 @@ def measure(dataset: str, epochs: int, full: bool) -> dict[str, Any]:
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        found = train(graph, config, out=Path(folder) / "run")
+        found = train(graph, config, out=Path(folder) / "run", jobs=None)
         ours = time.perf_counter() - start
     count = len(graph.splits) if full else 1
     start = time.perf_counter()
@@ -60,6 +61,7 @@ def main() -> None:
     rows = [measure(name, options.epochs, options.full) for name in options.datasets.split(",")]
     if options.save:
         (HERE / "protocol.json").write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+        put_between(PAGE, "protocol", protocol_table(rows))
     if options.json:
         print(json.dumps(rows, indent=1))
         return

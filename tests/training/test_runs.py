@@ -110,7 +110,7 @@ def grown(graph: Graph, extra: int) -> Graph:
     )
 
 
-@pytest.mark.parametrize("model", ["gpcn", "gpcn-link", "agpcn-link", "link", "linkx", "gcn"])
+@pytest.mark.parametrize("model", ["gpcn", "gpcn-link", "agpcn-link", "link", "linkx", "gcn", "label-propagation"])
 def test_a_changed_graph_keeps_what_is_known(model: str, tmp_path: Path) -> None:
     base = synthesize(nodes=80, classes=3, degree=5, splits=1)
     named = Graph(
@@ -133,6 +133,18 @@ def test_a_changed_graph_keeps_what_is_known(model: str, tmp_path: Path) -> None
     assert any("3 prediction(s) are for nodes that were not there" in note for note in found.notes)
     per_node = model in ("gpcn-link", "agpcn-link", "link", "linkx")
     assert any("rest on partial links" in note for note in found.notes) == per_node
+
+
+def test_as_many_features_as_nodes_confuse_nobody(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    base = replace(synthesize(nodes=40, features=40, splits=1), node_ids=[f"n{number}" for number in range(40)])
+    train(base, TrainConfig.of("gpcn-link", hidden=40, epochs=5), out=tmp_path, jobs=1)
+    run = Run.open(tmp_path)
+    before = dict(zip(base.node_ids or (), predict(run, base).probabilities, strict=True))
+    found = predict(run, grown(base, 0))
+    for name, row in zip(found.node_ids, found.probabilities, strict=True):
+        np.testing.assert_allclose(row, before[name], atol=1e-5)
 
 
 def test_features_are_matched_by_name(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from gpcn.cli.training_options import (
     read_settings,
     read_splits,
 )
+from gpcn.data import catalog
 
 
 def train(
@@ -80,7 +81,7 @@ def train(
     loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
     if random:
         loaded = random_splits(loaded, count=random, seed=seed)
-    told = {"graph": graph if not Path(graph).exists() else str(Path(graph).resolve())}
+    told = {"graph": graph if graph in catalog.names() else str(Path(graph).resolve())}
     told |= {"nodes": str(nodes.resolve())} if nodes else {}
     columns = {"source": source, "target": target, "weight": weight, "id": id, "label": label, "undirected": undirected}
     told |= {"columns": columns, "features": features, "split": split}  # type: ignore[dict-item]

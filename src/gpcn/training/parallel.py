@@ -21,7 +21,7 @@ from gpcn.errors import TrainingError
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
 
-SMALL = 20_000_000  # multiply-adds of one pass up to which a second thread is not worth having
+SMALL = 2_000_000_000  # multiply-adds of one pass up to which one thread per split serves best
 Tick = tuple[int, int, int, float, float]  # split, epoch, epochs, validation loss, validation score
 
 
@@ -29,7 +29,7 @@ def threads_for(graph: Graph, config: TrainConfig) -> int:
     """Threads per split, by the size of the work alone, so that results do not depend on the number of jobs."""
     hidden = int(config.hyperparameters.get("hidden", 16))
     work = graph.num_nodes * hidden * max(hidden, graph.num_classes) + graph.adjacency.nnz * hidden
-    return 1 if work < SMALL * 100 else max(1, (os.cpu_count() or 1))
+    return 1 if work < SMALL else max(1, (os.cpu_count() or 1))
 
 
 def jobs_for(wanted: int | None, splits: int, threads: int) -> int:

@@ -159,30 +159,28 @@ def _one_split(run: Run, number: int, problem: Problem, known: npt.NDArray[np.in
         )
     state, _ = found
     model = problem.build(run.config)
-    rows = torch.tensor(known)
-    fitting = {name: _fit(state.get(name), value, rows) for name, value in model.state_dict().items()}
-    if any(value is None for value in fitting.values()) or state.keys() - fitting.keys():
-        raise CheckpointError(f"the model of split {number} in {run.path} does not fit its own configuration")
-    model.load_state_dict(fitting)
+    rows, moving = torch.tensor(known), _per_node_names(run)
+    fitting = {name: _moved(value, rows) if name in moving else value for name, value in state.items()}
+    try:
+        model.load_state_dict(fitting)
+    except RuntimeError as error:
+        raise CheckpointError(f"the model of split {number} in {run.path} does not fit its configuration") from error
     model.eval()
     logits: Tensor = model(problem.x, problem.adjacency)
     return np.asarray(torch.softmax(logits.double(), dim=1).numpy())
 
 
-def _fit(stored: Tensor | None, wanted: Tensor, rows: Tensor) -> Tensor | None:
-    """A stored tensor as it is, or with a row per node of the new graph: known rows moved, new ones zero."""
-    if stored is None or (stored.shape == wanted.shape and not _per_node(stored, wanted, rows)):
-        return stored
-    if not _per_node(stored, wanted, rows):
-        return None
-    moved = stored.new_zeros(wanted.shape)
+def _per_node_names(run: Run) -> set[str]:
+    """The tensors with a row per node: those that grow when a node is added, and the labels that are spread."""
+    sizes: dict[str, Any] = {"in_channels": int(run.graph["features"]), "out_channels": int(run.graph["classes"])}
+    sizes |= run.config.hyperparameters
+    few, more = (zoo.build(run.config.model, num_nodes=count, **sizes).state_dict() for count in (2, 3))
+    return {name for name in few if few[name].shape != more[name].shape} | {"seeds"}
+
+
+def _moved(stored: Tensor, rows: Tensor) -> Tensor:
+    """A row per node of the new graph: known ones moved to their place, new ones zero."""
+    moved = stored.new_zeros(rows.numel(), *stored.shape[1:])
     there = rows != UNKNOWN
     moved[there] = stored[rows[there]]
     return moved
-
-
-def _per_node(stored: Tensor, wanted: Tensor, rows: Tensor) -> bool:
-    same_rest = stored.dim() > 0 and stored.shape[1:] == wanted.shape[1:]
-    return bool(
-        same_rest and wanted.shape[0] == rows.numel() and int(rows.max()) < stored.shape[0] and stored.dim() == 2
-    )

@@ -94,7 +94,7 @@ def train(
     *,
     out: str | Path | None = None,
     splits: Sequence[int] | None = None,
-    jobs: int | None = None,
+    jobs: int | None = 1,
     device: str = "auto",
     save_every: float = 10.0,
     source: dict[str, Any] | None = None,
@@ -107,7 +107,8 @@ def train(
         config: what to train.
         out: the run's folder; without one nothing is kept and each split's result carries its `probabilities`.
         splits: numbers of splits.
-        jobs: splits at once; default: as many as cores allow.
+        jobs: splits at once, each in a process of its own; `None`: as many as cores allow. More than one needs the usual
+            `if __name__ == "__main__":` in scripts.
         device: `auto`, `cpu` or `cuda`.
         save_every: seconds between checkpoints.
         source: where the graph came from, for prediction later.
