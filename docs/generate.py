@@ -19,7 +19,7 @@ from gpcn.inspection import inspect
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from benchmarks.performance_page import put_between
+from benchmarks.performance_page import put_between  # noqa: E402
 
 COLUMNS = {
     "nodes": "nodes",

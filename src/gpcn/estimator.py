@@ -138,7 +138,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         usual = {"hidden": self.hidden, "layers": self.layers, "dropout": self.dropout}
         chosen: dict[str, Any] = {name: value for name, value in usual.items() if name in own}
         chosen |= {name: getattr(self, name) for name in ("lr", "weight_decay", "epochs", "patience")}
-        return TrainConfig.of(self.model, seed=self.random_state or 0, **(chosen | (self.settings or {})))
+        return TrainConfig.of(self.model, seed=int(self.random_state or 0), **(chosen | (self.settings or {})))
 
     def _graph_with(self, nodes: npt.NDArray[np.int64], y: Any) -> Graph:
         labels = self._encode(np.asarray(y))

@@ -134,6 +134,8 @@ def test_train_compare_predict(folder: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 9
     compared = document("compare", folder, "--models", "mlp,gpcn", *TINY, "--splits", "0-1", "--out", tmp_path / "all")
     assert {row["model"] for row in compared["models"]} == {"mlp", "gpcn"}
+    again = document("predict", tmp_path / "all" / "gpcn", "--unlabelled", "--out", tmp_path / "q.csv")
+    assert again["predictions"] == 8
     assert (
         "± "
         in gpcn("compare", folder, "--models", "mlp,gpcn", *TINY, "--splits", "0-1", "--out", tmp_path / "all").stdout
@@ -143,8 +145,31 @@ def test_train_compare_predict(folder: Path, tmp_path: Path) -> None:
 def test_a_config_file_and_settings_on_top(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('model = "sgc"\nepochs = 5\nlr = 0.5\n')
     found = document("train", folder, "--config", tmp_path / "c.toml", "--set", "lr=0.1", "--splits", "0", "--jobs", 1)
+    assert document("train", folder, "--set", "seed=4", *TINY, "--splits", "0")["splits"][0]["seed"] == 4
     assert found["model"] == "sgc"
     assert found["config"]["training"]["lr"] == 0.1
+
+
+def test_predicting_reads_columns_as_training_did(tmp_path: Path) -> None:
+    (tmp_path / "links.csv").write_text("a,b\n" + "".join(f"n{i},n{i + 1}\n" for i in range(39)))
+    rows = "".join(f"n{i},{i % 2},{i % 5},{i % 3},{('train', 'val', 'test')[i % 3]}\n" for i in range(40))
+    (tmp_path / "people.csv").write_text("who,group,x,y,fold\n" + rows)
+    words = (
+        "--nodes",
+        tmp_path / "people.csv",
+        "--id",
+        "who",
+        "--label",
+        "group",
+        "--features",
+        "x, y",
+        "--split",
+        "fold",
+    )
+    words += ("--source", "a", "--target", "b", "--undirected", *TINY)
+    document("train", tmp_path / "links.csv", *words, "--model", "gpcn-link", "--out", tmp_path / "run")
+    found = document("predict", tmp_path / "run", "--out", tmp_path / "p.csv")
+    assert found == {"out": str(tmp_path / "p.csv"), "predictions": 40, "new_nodes": 0, "notes": []}
 
 
 def test_training_without_splits_and_with_random_ones(folder: Path, tmp_path: Path) -> None:
@@ -160,6 +185,7 @@ def test_training_without_splits_and_with_random_ones(folder: Path, tmp_path: Pa
 
 def test_wrong_words_for_training(folder: Path, tmp_path: Path) -> None:
     assert "did you mean gpcn" in refused("train", folder, "--model", "gpc")
+    assert "--models names no model" in refused("compare", folder, "--models", ",")
     assert "not of the form KEY=VALUE" in refused("train", folder, "--set", "hidden")
     assert "did you mean hidden" in refused("train", folder, "--set", "hiden=3")
     assert "cannot be read; expected numbers and ranges" in refused("train", folder, "--splits", "a-b")

@@ -84,13 +84,15 @@ def test_twenty_kills_at_random_moments_change_nothing(
     while kills < 20:
         out = tmp_path / f"run-{number}"
         words = ("train", graph_file, *SETTINGS, "--out", out, "--jobs", 1 + kills % 2, "--save-every", 0)
+        before = saved(out)
         process = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _wait_for(out / "config.json", process)
-        time.sleep(float(rng.uniform(0, 1.0)))
+        while saved(out) == before and process.poll() is None:  # until it has trained on from where it was
+            time.sleep(0.005)
+        time.sleep(float(rng.uniform(0, 0.2)))
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             kills += 1
-        process.wait()
+        assert process.wait() in (0, -signal.SIGKILL)
         if len(list(out.glob("split-*/result.json"))) == 2:  # survived to its end: compare, and on with a new one
             assert essence(out) == undisturbed
             number += 1
@@ -98,6 +100,19 @@ def test_twenty_kills_at_random_moments_change_nothing(
     assert answer.returncode == 0, answer.stderr
     assert essence(out) == undisturbed
     assert not list(out.rglob("checkpoint*"))
+    assert not list(out.rglob(".*.tmp"))
+
+
+def saved(out: Path) -> list[bytes]:
+    """The checkpoints and results there are."""
+    files = [*out.glob("split-*/checkpoint.json"), *out.glob("split-*/result.json")]
+    found = []
+    for file in sorted(files):
+        try:
+            found.append(file.read_bytes())
+        except FileNotFoundError:
+            found.append(b"gone")
+    return found
 
 
 def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
@@ -199,11 +214,15 @@ def test_a_checkpoint_of_another_split_is_refused(graph_file: Path, half: Path) 
 
 def test_two_processes_on_one_run_do_not_meet(graph_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = ("train", graph_file, *SETTINGS, "--out", out, "--jobs", 1)
+    long = ("--set", "epochs=1000000", "--set", "patience=1000000")
+    words = ("train", graph_file, *SETTINGS, *long, "--out", out, "--jobs", 1)
     first = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _wait_for(out / "config.json", first)
-    assert f"another process is working on {out}" in refused(*words)
-    assert first.wait(timeout=120) == 0
+    try:
+        _wait_for(out / "config.json", first)
+        assert f"another process is working on {out}" in refused(*words)
+    finally:
+        first.kill()
+        first.wait()
 
 
 def test_a_full_disk_is_one_sentence_and_the_rest_is_kept(graph_file: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_settings_are_sorted_into_model_and_training() -> None:
         ({"hiden": 3}, "did you mean hidden"),
         ({"weight_decai": 3}, "did you mean weight_decay"),
         ({"lr": -1}, "lr is -1"),
-        ({"epochs": 0}, "epochs is 0"),
+        ({"epochs": 1}, "epochs is 1"),
         ({"select": "test"}, "expected loss or metric"),
         ({"seed": -1}, "seed is -1"),
     ],
@@ -36,9 +36,9 @@ def test_nonsense_is_refused(settings: dict[str, object], message: str) -> None:
 
 def test_a_file_holds_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
-    path.write_text('model = "agpcn"\nhidden = 32\nlr = 0.05\n')
-    config = TrainConfig.from_toml(path, lr="0.1")
-    assert (config.model, config["hidden"], config["lr"]) == ("agpcn", 32, 0.1)
+    path.write_text('model = "agpcn"\nhidden = 32\nlr = 0.05\nseed = 5\n')
+    config = TrainConfig.from_toml(path, {"lr": "0.1"})
+    assert (config.model, config["hidden"], config["lr"], config.seed) == ("agpcn", 32, 0.1, 5)
     for text, message in (
         ("x = [1]", "flat settings"),
         ("= 3", "not a TOML file"),

@@ -135,6 +135,30 @@ def test_a_changed_graph_keeps_what_is_known(model: str, tmp_path: Path) -> None
     assert any("rest on partial links" in note for note in found.notes) == per_node
 
 
+@pytest.mark.parametrize("model", ["gpcn-link", "label-propagation"])
+def test_positions_stand_for_names_where_only_one_side_has_them(model: str, tmp_path: Path) -> None:
+    base = synthesize(nodes=60, classes=3, degree=5, splits=1)
+    train(base, TrainConfig.of(model, epochs=8), out=tmp_path, jobs=1)
+    run = Run.open(tmp_path)
+    before = predict(run, base).probabilities
+    found = predict(run, grown(base, 2))
+    for name, row in list(zip(found.node_ids, found.probabilities, strict=True))[:60]:
+        np.testing.assert_allclose(row, before[int(name)], atol=1e-5)
+    assert found.new_nodes == 2
+
+
+def test_a_category_that_nobody_has_any_more_is_zero(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    base = synthesize(nodes=60, features=3, splits=1)
+    named = replace(base, feature_names=("age", "colour=blue", "colour=red"))
+    train(named, TrainConfig.of("mlp", epochs=5), out=tmp_path, jobs=1)
+    zeroed = replace(named, features=base.features * np.array([1, 1, 0], np.float32))
+    gone = replace(base, features=base.features[:, :2], feature_names=("age", "colour=blue"))
+    run = Run.open(tmp_path)
+    np.testing.assert_allclose(predict(run, gone).probabilities, predict(run, zeroed).probabilities)
+
+
 def test_as_many_features_as_nodes_confuse_nobody(tmp_path: Path) -> None:
     from dataclasses import replace
 

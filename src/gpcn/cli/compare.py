@@ -21,6 +21,7 @@ from gpcn.cli.options import (
     Undirected,
     Weight,
     load_with_options,
+    source_of,
 )
 from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import (
@@ -33,6 +34,7 @@ from gpcn.cli.training_options import (
     read_settings,
     read_splits,
 )
+from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 
 DEFAULT = "mlp,gcn,link,gpcn,gpcn-link,agpcn,agpcn-link"
@@ -46,7 +48,7 @@ def compare(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for a run per model.")] = None,
     jobs: Jobs = None,
     device: Device = "auto",
-    seed: Seed = 0,
+    seed: Seed = None,
     random: RandomSplits = 0,
     json: Json = False,
     mirror: Mirror = None,
@@ -70,8 +72,10 @@ def compare(
 
     loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
     if random:
-        loaded = random_splits(loaded, count=random, seed=seed)
+        loaded = random_splits(loaded, count=random, seed=seed or 0)
     chosen = [name.strip() for name in models.split(",") if name.strip()]
+    if not chosen:
+        raise ConfigError("--models names no model; expected names such as mlp,gpcn")
     found = run_models(
         loaded,
         chosen,
@@ -80,7 +84,8 @@ def compare(
         splits=read_splits(splits),
         jobs=jobs,
         device=device,
-        seed=seed,
+        seed=seed or 0,
+        source=source_of(graph, nodes, source, target, weight, id, label, features, split, undirected),
     )
     if json:
         print_json(found)
@@ -93,7 +98,6 @@ def run_models(
 ) -> dict[str, Any]:
     """Train each model and compare; settings that no model knows are refused."""
     from gpcn.cli.progress import training_progress
-    from gpcn.errors import ConfigError
     from gpcn.nn import zoo
     from gpcn.training.comparison import compare as compare_results
     from gpcn.training.config import TRAINING, TrainConfig

@@ -37,6 +37,7 @@ def demo(
     folder = out / "graph"
     write_graph(made, folder)
     graph = load(folder)
+    told = {"graph": str(folder.resolve()), "nodes": None, "columns": None}
     facts = inspect(graph)
     if not json:
         to.print(
@@ -46,7 +47,7 @@ def demo(
         )
         show_inspection(facts, to)
         to.print("\nSeven models on the same three splits:\n", highlight=False)
-    found = run_models(graph, DEFAULT.split(","), dict(SETTINGS), out=out / "runs", seed=0, jobs=1)
+    found = run_models(graph, DEFAULT.split(","), dict(SETTINGS), out=out / "runs", seed=0, jobs=1, source=told)
     best = found["chosen_on_validation"]
     predicted = prediction.predict(Run.open(out / "runs" / best), graph, only_unlabelled=True)
     table = out / "predictions.csv"

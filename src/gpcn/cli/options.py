@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from gpcn.data import catalog
 from gpcn.data.columns import Columns
 from gpcn.data.load import load
 from gpcn.graph import Graph
@@ -71,12 +72,32 @@ def load_with_options(
         weight=weight,
         id=id,
         label=label,
-        features=_several(features),
-        splits=_several(split),
+        features=several(features),
+        splits=several(split),
         undirected=undirected,
     )
     return load(graph, nodes=nodes, columns=columns, mirror=mirror, require_labels=require_labels)
 
 
-def _several(text: str | None) -> tuple[str, ...] | None:
+def source_of(
+    graph: str,
+    nodes: Path | None,
+    source: str | None,
+    target: str | None,
+    weight: str | None,
+    id: str | None,
+    label: str | None,
+    features: str | None,
+    split: str | None,
+    undirected: bool,
+) -> dict[str, Any]:
+    """Where a graph came from, as data, so that a run can load it again."""
+    place = graph if graph in catalog.names() else str(Path(graph).resolve())
+    columns = {"source": source, "target": target, "weight": weight, "id": id, "label": label, "undirected": undirected}
+    columns |= {"features": several(features), "splits": several(split)}  # type: ignore[dict-item]
+    return {"graph": place, "nodes": str(nodes.resolve()) if nodes else None, "columns": columns}
+
+
+def several(text: str | None) -> tuple[str, ...] | None:
+    """Names between commas."""
     return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())

@@ -58,8 +58,10 @@ def _load(told: dict[str, Any], graph: str | None, nodes: Path | None, mirror: P
 
     columns = Columns()
     if told.get("columns"):
-        names = tuple(told["features"].split(",")) if told.get("features") else None
-        columns = Columns(**told["columns"], features=names)
+        stored: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in told["columns"].items()
+        }
+        columns = Columns(**stored)
     if graph is None:
         if not told.get("graph"):
             raise ConfigError("this run does not say where its graph came from; name the graph: gpcn predict RUN GRAPH")

@@ -21,6 +21,7 @@ from gpcn.cli.options import (
     Undirected,
     Weight,
     load_with_options,
+    source_of,
 )
 from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import (
@@ -34,7 +35,6 @@ from gpcn.cli.training_options import (
     read_settings,
     read_splits,
 )
-from gpcn.data import catalog
 
 
 def train(
@@ -48,7 +48,7 @@ def train(
     ] = None,
     jobs: Jobs = None,
     device: Device = "auto",
-    seed: Seed = 0,
+    seed: Seed = None,
     random: RandomSplits = 0,
     save_every: Annotated[float, typer.Option("--save-every", min=0, help="Seconds between checkpoints.")] = 10.0,
     json: Json = False,
@@ -75,16 +75,12 @@ def train(
     from gpcn.training.runs import train as run
 
     changes: dict[str, Any] = read_settings(settings)
-    if model is not None:
-        changes["model"] = model
-    made = TrainConfig.from_toml(config, seed=seed, **changes) if config else TrainConfig.of(seed=seed, **changes)
+    changes |= {name: value for name, value in (("model", model), ("seed", seed)) if value is not None}
+    made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
     if random:
-        loaded = random_splits(loaded, count=random, seed=seed)
-    told = {"graph": graph if graph in catalog.names() else str(Path(graph).resolve())}
-    told |= {"nodes": str(nodes.resolve())} if nodes else {}
-    columns = {"source": source, "target": target, "weight": weight, "id": id, "label": label, "undirected": undirected}
-    told |= {"columns": columns, "features": features, "split": split}  # type: ignore[dict-item]
+        loaded = random_splits(loaded, count=random, seed=made.seed)
+    told = source_of(graph, nodes, source, target, weight, id, label, features, split, undirected)
     with training_progress(made.model) as tick:
         result = run(
             loaded,

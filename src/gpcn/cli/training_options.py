@@ -20,7 +20,7 @@ SplitNumbers = Annotated[
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Splits at once (default: as many as cores allow).")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
-Seed = Annotated[int, typer.Option("--seed", help="Decides every random draw.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides every random draw (default: 0).")]
 RandomSplits = Annotated[
     int, typer.Option("--random-splits", metavar="N", help="N random 50/25/25 splits where the graph has none.")
 ]
@@ -33,6 +33,8 @@ def read_settings(given: list[str] | None) -> dict[str, Any]:
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise ConfigError(f"--set {text!r} is not of the form KEY=VALUE, such as hidden=512")
+        if not name.strip().isidentifier():
+            raise ConfigError(f"--set {text!r} does not begin with a setting's name, such as hidden=512")
         found[name.strip()] = value.strip()
     return found
 

@@ -46,7 +46,7 @@ def load(folder: Path, name: str, owner: str) -> tuple[dict[str, Tensor], dict[s
     try:
         header = json.loads(path.read_bytes())
         version, whose, file, digest, told = (header[key] for key in ("format", "owner", "tensors", "sha256", "told"))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise CheckpointError(f"{path} is damaged; {advice}") from error
     if version != FORMAT:
         raise CheckpointError(f"{path} has format {version!r}; this gpcn reads format {FORMAT}; {advice}")
@@ -56,8 +56,8 @@ def load(folder: Path, name: str, owner: str) -> tuple[dict[str, Tensor], dict[s
         raise CheckpointError(f"{path} is damaged; {advice}")
     try:
         content = (folder / file).read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{folder / file} cannot be read: {error.strerror or error}; {advice}") from error
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{folder / file} cannot be read: {error}; {advice}") from error
     if hashlib.sha256(content).hexdigest() != digest:
         raise CheckpointError(f"{folder / file} does not have its checksum: it is cut off or altered; {advice}")
     try:

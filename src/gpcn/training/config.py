@@ -13,6 +13,7 @@ from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
 
+SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0)
 TRAINING = (
     Hyperparameter(name="lr", kind=float, default=0.01, about="learning rate of Adam", space=(0.01, 0.05), low=0),
     Hyperparameter(
@@ -21,7 +22,7 @@ TRAINING = (
     Hyperparameter(name="theta_decay", kind=float, default=-1.0, about="L2 penalty on θ; -1: as weight_decay", low=-1),
     Hyperparameter(name="link_decay", kind=float, default=-1.0, about="L2 penalty on W_A; -1: as weight_decay", low=-1),
     Hyperparameter(name="mu_lr", kind=float, default=-1.0, about="learning rate of μ; -1: as lr", low=-1),
-    Hyperparameter(name="epochs", kind=int, default=500, about="most epochs", low=1),
+    Hyperparameter(name="epochs", kind=int, default=500, about="most epochs", low=2),
     Hyperparameter(name="patience", kind=int, default=100, about="epochs without improvement before stopping", low=1),
     Hyperparameter(
         name="select",
@@ -52,12 +53,13 @@ class TrainConfig:
         entry = zoo.entry(self.model)
         object.__setattr__(self, "hyperparameters", entry.settle(self.hyperparameters))
         object.__setattr__(self, "training", settle(TRAINING, self.training, "training"))
-        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
-            raise ConfigError(f"seed is {self.seed!r}; expected a whole number from 0")
+        object.__setattr__(self, "seed", SEED.check(self.seed))
 
     @classmethod
-    def of(cls, model: str = "gpcn", *, seed: int = 0, **settings: Any) -> TrainConfig:
+    def of(cls, model: str = "gpcn", *, seed: Any = 0, **settings: Any) -> TrainConfig:
         """From one flat list of settings, as on the command line."""
+        if not isinstance(model, str):
+            raise ConfigError(f"model is {model!r}; expected a name that gpcn models lists")
         own = {each.name for each in zoo.entry(model).hyperparameters}
         training = {each.name for each in TRAINING}
         for name in settings:
@@ -71,7 +73,7 @@ class TrainConfig:
         )
 
     @classmethod
-    def from_toml(cls, path: Path, **changes: Any) -> TrainConfig:
+    def from_toml(cls, path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
         """From a TOML file of flat settings (`model`, `seed`, and any hyperparameter), `changes` on top."""
         try:
             told = tomllib.loads(path.read_text())
@@ -82,7 +84,7 @@ class TrainConfig:
         nested = next((name for name, value in told.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")
-        return cls.of(**{"model": "gpcn", **told, **changes})
+        return cls.of(**{"model": "gpcn", **told, **(changes or {})})
 
     @classmethod
     def from_json(cls, told: Any) -> TrainConfig:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
@@ -48,7 +49,7 @@ class Predictions:
 
 def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unlabelled: bool = False) -> Predictions:
     """Probabilities of a run's models on `graph`, averaged over its finished `splits`."""
-    numbers = splits if splits is not None else run.finished()
+    numbers = sorted(set(splits)) if splits is not None else run.finished()
     if not numbers:
         raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
     graph, notes = match_features(run, graph)
@@ -91,18 +92,26 @@ def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
             )
         return graph, []
     place = {name: number for number, name in enumerate(given)}
-    missing = [name for name in trained if name not in place]
+    stems = {name.partition("=")[0] for name in given if "=" in name}
+    absent = [name for name in trained if name not in place and name.partition("=")[0] in stems]
+    missing = [name for name in trained if name not in place and name not in absent]
     if missing:
         raise DataError(
             f"{graph.name} lacks {len(missing)} feature(s) that the run was trained on, the first is {missing[0]!r}; "
             f"it has {', '.join(given[:8])}{' …' if len(given) > 8 else ''}"
         )
-    extra = len(given) - len(trained)
     if list(given) == list(trained):
         return graph, []
-    columns = [place[name] for name in trained]
+    extra = len(set(given) - set(trained))
     notes = [f"{extra} feature(s) that the run does not know were left out"] if extra else []
-    return replace(graph, features=graph.features[:, columns], feature_names=tuple(trained)), notes
+    if absent:
+        notes.append(f"{len(absent)} categor(ies) that no node has any more, such as {absent[0]!r}, are zero")
+    there = [number for number, name in enumerate(trained) if name in place]
+    chosen = sp.csr_array(
+        (np.ones(len(there), np.float32), ([place[trained[number]] for number in there], there)),
+        shape=(len(given), len(trained)),
+    )
+    return replace(graph, features=graph.features @ chosen, feature_names=tuple(trained)), notes
 
 
 def write(predictions: Predictions, path: Path) -> None:
@@ -138,10 +147,11 @@ def _problem(run: Run, graph: Graph) -> Problem:
 def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
     """For each node of `graph` its position in the training graph, or -1."""
     trained, count = run.node_ids(), int(run.graph["nodes"])
-    if trained is not None and graph.node_ids is not None:
-        place = {name: number for number, name in enumerate(trained)}
-        return np.array([place.get(name, UNKNOWN) for name in graph.node_ids], dtype=np.int64)
-    if graph.num_nodes < count and zoo.entry(run.config.model).per_node:
+    if trained is not None or graph.node_ids is not None:  # where one side has no names, positions stand for them
+        place = {name: number for number, name in enumerate(trained or map(str, range(count)))}
+        own = graph.node_ids or map(str, range(graph.num_nodes))
+        return np.array([place.get(name, UNKNOWN) for name in own], dtype=np.int64)
+    if graph.num_nodes < count and (zoo.entry(run.config.model).per_node or run.config.model == "label-propagation"):
         raise DataError(
             f"{graph.name} has {graph.num_nodes} nodes and no ids; {run.config.model} was trained on {count} and "
             "cannot tell which ones are left; give the nodes ids"

@@ -65,6 +65,6 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():
         raise ConfigError("there is no CUDA device here; use --device cpu or auto")
-    if name not in ("cpu", "cuda", "meta"):
+    if name not in ("cpu", "cuda"):
         raise ConfigError(f"device is {name!r}; expected auto, cpu or cuda")
     return torch.device(name)

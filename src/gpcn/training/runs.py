@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from gpcn.atomic import replacing
 from gpcn.data.archives import read_npz
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph import Graph
-from gpcn.training import parallel
+from gpcn.training import checkpoint, parallel
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import summarize
 from gpcn.training.parallel import Tick
@@ -59,7 +60,7 @@ class Run:
             if told["format"] != FORMAT:
                 raise CheckpointError(f"{file} has format {told['format']!r}; this gpcn reads format {FORMAT}")
             return cls(path, TrainConfig.from_json(told["config"]), dict(told["graph"]))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
             raise CheckpointError(f"{file} is damaged: {error!r}; it cannot be used") from error
 
     def folder(self, number: int) -> Path:
@@ -72,12 +73,13 @@ class Run:
 
     def finished(self) -> list[int]:
         """The splits with a result."""
-        found = sorted(self.path.glob("split-*/result.json"))
-        return [int(file.parent.name.removeprefix("split-")) for file in found]
+        names = [file.parent.name for file in self.path.glob("split-*/result.json")]
+        return sorted(int(name[6:]) for name in names if re.fullmatch(r"split-\d{2,}", name))
 
-    def result(self) -> dict[str, Any]:
-        """The summary over all finished splits."""
-        splits = [read_result(self.folder(number), self.key(number)) for number in self.finished()]
+    def result(self, only: Sequence[int] | None = None) -> dict[str, Any]:
+        """The summary over all finished splits, or over some."""
+        chosen = self.finished() if only is None else only
+        splits = [read_result(self.folder(number), self.key(number)) for number in chosen]
         return summary(self.config, self.graph, [split for split in splits if split is not None])
 
     def node_ids(self) -> list[str] | None:
@@ -107,8 +109,8 @@ def train(
         config: what to train.
         out: the run's folder; without one nothing is kept and each split's result carries its `probabilities`.
         splits: numbers of splits.
-        jobs: splits at once, each in a process of its own; `None`: as many as cores allow. More than one needs the usual
-            `if __name__ == "__main__":` in scripts.
+        jobs: splits at once, each in a process of its own; `None`: as many as cores allow. More than one needs the
+            usual `if __name__ == "__main__":` in scripts.
         device: `auto`, `cpu` or `cuda`.
         save_every: seconds between checkpoints.
         source: where the graph came from, for prediction later.
@@ -136,9 +138,8 @@ def train(
         places: dict[int, Path | None] = {number: run.folder(number) for number in missing}
         if missing:
             parallel.run_all(graph, config, missing, places, jobs=many, **options)
-        result = run.result()
-        _write_json(path / "result.json", result)
-    return result
+        _write_json(path / "result.json", run.result())
+        return run.result(numbers)
 
 
 def summary(config: TrainConfig, graph: dict[str, Any], splits: list[dict[str, Any]]) -> dict[str, Any]:
@@ -190,8 +191,10 @@ def _open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[
         if run.config.canonical() != config.canonical():
             changed = "; ".join(run.config.differences(config)[:3])
             raise ConfigError(f"{path} holds another configuration ({changed}); choose another --out")
-        if run.graph.get("fingerprint") != graph.fingerprint():
+        told = describe(graph, source)
+        if any(run.graph.get(key) != told[key] for key in ("fingerprint", "metric", "classes", "features")):
             raise ConfigError(f"{path} was trained on another graph than this {graph.name}; choose another --out")
+        _tidy(path)
         return run
     told = json.loads(json.dumps(describe(graph, source)))
     _write_json(path / "environment.json", _environment())
@@ -200,6 +203,14 @@ def _open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[
             np.savez_compressed(stream, node_ids=np.array(graph.node_ids, dtype=np.str_))
     _write_json(path / "config.json", {"format": FORMAT, "config": config.to_json(), "graph": told})
     return Run(path, config, told)
+
+
+def _tidy(path: Path) -> None:
+    """Take away what a kill left behind: half-written files, and checkpoints of splits that are done."""
+    for leftover in path.rglob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+    for done in path.glob("split-*/result.json"):
+        checkpoint.remove(done.parent, "checkpoint")
 
 
 @contextmanager

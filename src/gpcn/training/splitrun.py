@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 
 from gpcn.atomic import replacing
-from gpcn.errors import CheckpointError
+from gpcn.errors import CheckpointError, TrainingError
 from gpcn.graph import Graph
 from gpcn.nn.memory import reuse_freed_memory
 from gpcn.training import checkpoint
@@ -51,7 +52,10 @@ def run_split(
         done = read_result(folder, key)
         if done is not None:
             return done
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"cannot make {folder}: {error.strerror or error}; choose another --out") from error
     reuse_freed_memory()
     problem = Problem.of(graph, config, choose_device(device))
     trainer = Trainer(problem, config, graph.splits[number], number)
@@ -70,6 +74,8 @@ def run_split(
 
     trainer.run(after_epoch)
     probabilities = torch.softmax(trainer.best_logits().double(), dim=1).cpu().numpy()
+    if not np.isfinite(probabilities).all():
+        raise TrainingError(f"{config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
     result = _result(graph, config, number, trainer, probabilities, spent + time.perf_counter() - start)
     if folder is not None:
         _write(folder, key, trainer, probabilities, result)
@@ -86,7 +92,7 @@ def read_result(folder: Path, key: str) -> dict[str, Any] | None:
     try:
         told = json.loads(path.read_bytes())
         owner, result = told["owner"], told["result"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise CheckpointError(f"{path} is damaged; delete {folder} to run that split again") from error
     if owner != key:
         raise CheckpointError(f"{path} belongs to another run or graph; delete {folder} to run that split again")
@@ -99,7 +105,8 @@ def _restore(trainer: Trainer, folder: Path | None, key: str) -> float:
         return 0.0
     tensors, told = found
     trainer.restore(tensors, str(told.get("state")))
-    return float(told.get("seconds", 0.0))
+    seconds = told.get("seconds")
+    return float(seconds) if isinstance(seconds, (int, float)) and math.isfinite(seconds) else 0.0
 
 
 def _result(
@@ -121,7 +128,9 @@ def _result(
         "best_epoch": trainer.best_epoch,
         "seconds": round(seconds, 3),
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
-        "coefficients": None if coefficients is None else coefficients.tolist(),
+        "coefficients": None
+        if coefficients is None
+        else [x if math.isfinite(x) else None for x in coefficients.tolist()],
         "mix": mix,
         "metrics": parts,
     }

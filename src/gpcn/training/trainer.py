@@ -66,6 +66,7 @@ class Trainer:
 
     def step(self) -> None:
         """One epoch."""
+        buffers = [buffer.clone() for buffer in self.model.buffers()]  # the training pass may change them
         if self.drops or self._evaluates_otherwise():
             evaluated = self.evaluate()
             self.model.train()
@@ -76,12 +77,15 @@ class Trainer:
             evaluated = logits.detach()
         loss = F.cross_entropy(logits[self.train], self.problem.labels[self.train], self.class_weights)
         train_loss, val_loss, score = torch.stack([loss.detach(), *self._validate(evaluated)]).tolist()
-        if not math.isfinite(train_loss):
+        wrong = next((each for each in (train_loss, val_loss) if not math.isfinite(each)), None)
+        if wrong is not None:
             raise TrainingError(
-                f"the loss became {train_loss} in epoch {self.epoch} of {self.config.model} (γ, lr or features "
-                "too large); lower lr or gamma"
+                f"the loss became {wrong} in epoch {self.epoch} of {self.config.model} (γ, lr or features too large); "
+                "lower lr or gamma"
             )
-        self._remember(val_loss if self.config["select"] == "loss" else -score)
+        if self.config["select"] == "metric" and not math.isfinite(score):
+            raise TrainingError("the validation nodes are all of one class, so ROC-AUC cannot choose; use select=loss")
+        self._remember(val_loss if self.config["select"] == "loss" else -score, buffers)
         self.history.append((self.epoch, train_loss, val_loss, score))
         if self.parameters:
             self.optimizer.zero_grad()
@@ -130,13 +134,21 @@ class Trainer:
             self._copy(buffers, [tensors[f"buffer.{i}"] for i in range(len(buffers))])
             self._copy(self.best_buffers, [tensors[f"best_buffer.{i}"] for i in range(len(buffers))])
             for i, parameter in enumerate(self.parameters):
-                keys = {key.split(".", 2)[2]: value for key, value in tensors.items() if key.startswith(f"adam.{i}.")}
-                self.optimizer.state[parameter] = {key: value.clone() for key, value in keys.items()}
+                start = f"adam.{i}."
+                keys = {key.removeprefix(start): value for key, value in tensors.items() if key.startswith(start)}
+                if self.parameters and keys.keys() != {"step", "exp_avg", "exp_avg_sq"}:
+                    raise ValueError(f"the optimizer's state of weight {i} is incomplete")
+                if any(keys[key].shape != parameter.shape for key in ("exp_avg", "exp_avg_sq")):
+                    raise ValueError(f"the optimizer's state of weight {i} has another shape")
+                moved = {key: value.to(parameter.device if key != "step" else "cpu") for key, value in keys.items()}
+                self.optimizer.state[parameter] = {key: value.clone() for key, value in moved.items()}
             torch.set_rng_state(tensors["random"])
             self.epoch, self.best_epoch = int(told["epoch"]), int(told["best_epoch"])
             self.best_value = math.inf if told["best_value"] is None else float(told["best_value"])
-            self.history = [tuple(row) for row in told["history"]]
-        except (KeyError, ValueError, TypeError, RuntimeError) as error:
+            self.history = [tuple(map(float, row)) for row in told["history"]]
+            if len(self.history) != self.epoch or any(len(row) != len(HISTORY) for row in self.history):
+                raise ValueError("its history is incomplete")
+        except (KeyError, ValueError, TypeError, RuntimeError, OverflowError) as error:
             raise CheckpointError(f"the checkpoint does not fit this model and configuration: {error}") from error
 
     def _validate(self, logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -146,17 +158,19 @@ class Trainer:
             return loss, _area(chosen[:, 1] - chosen[:, 0], labels)
         return loss, (chosen.argmax(1) == labels).to(loss.dtype).mean()
 
-    def _remember(self, value: float) -> None:
+    def _remember(self, value: float, buffers: list[Tensor]) -> None:
         untrained = self.epoch == 0 and self.parameters  # weights as drawn are no candidate
         if value < self.best_value and not untrained:
             self.best_value, self.best_epoch = value, self.epoch
             self._copy(self.best, self.parameters)
-            self._copy(self.best_buffers, list(self.model.buffers()))
+            self._copy(self.best_buffers, buffers)
 
     @staticmethod
     @torch.no_grad()
     def _copy(targets: list[Any], sources: list[Any]) -> None:
         for target, source in zip(targets, sources, strict=True):
+            if target.shape != source.shape:
+                raise ValueError(f"a tensor has shape {tuple(source.shape)}; expected {tuple(target.shape)}")
             target.copy_(source)
 
     def _evaluates_otherwise(self) -> bool:
