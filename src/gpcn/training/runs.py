@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -237,10 +238,8 @@ def _write_json(path: Path, told: Any) -> None:
 def _environment() -> dict[str, Any]:
     import torch
 
-    from gpcn import __version__
-
     return {
-        "gpcn": __version__,
+        "gpcn": metadata.version("gpcn"),
         "torch": torch.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
