@@ -175,6 +175,15 @@ def test_symmetrizing_and_normalizing_happen_when_asked() -> None:
     np.testing.assert_allclose(np.abs(asked.graph.features).sum(1), 1, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["link", "label-propagation"])
+def test_a_graph_without_features_is_for_models_that_read_links(name: str) -> None:
+    made = graph()
+    bare = Graph(adjacency=made.adjacency, features=np.empty((200, 0)), labels=made.labels, splits=made.splits)
+    assert run_split(bare, TrainConfig.of(name, epochs=5), 0)["test"] is not None
+    with pytest.raises(DataError, match="has no features, and gpcn reads them; use link"):
+        trainer(bare)
+
+
 def test_devices() -> None:
     assert choose_device("auto").type in ("cpu", "cuda")
     with pytest.raises(ConfigError, match="expected auto, cpu or cuda"):

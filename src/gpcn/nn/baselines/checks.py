@@ -14,9 +14,9 @@ def check_count(name: str, value: int, least: int = 1) -> int:
     return value
 
 
-def check_channels(in_channels: int, hidden_channels: int, out_channels: int) -> None:
-    """The three widths of a model, each at least 1."""
-    check_count("in_channels", in_channels)
+def check_channels(in_channels: int, hidden_channels: int, out_channels: int, *, reads_features: bool = True) -> None:
+    """The three widths of a model, each at least 1; a model that reads no features needs none."""
+    check_count("in_channels", in_channels, least=1 if reads_features else 0)
     check_count("hidden_channels", hidden_channels)
     check_count("out_channels", out_channels)
 

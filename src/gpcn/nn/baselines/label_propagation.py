@@ -54,7 +54,7 @@ class LabelPropagation(NodeClassifier):
         self_loops: bool = False,
     ) -> None:
         super().__init__()
-        check_channels(in_channels, hidden_channels, out_channels)
+        check_channels(in_channels, hidden_channels, out_channels, reads_features=False)
         self.layers, self.alpha, self.self_loops = (
             check_count("layers", layers),
             check_share("alpha", alpha),

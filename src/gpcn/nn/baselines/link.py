@@ -48,7 +48,7 @@ class LINK(NodeClassifier):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        check_channels(in_channels, hidden_channels, out_channels)
+        check_channels(in_channels, hidden_channels, out_channels, reads_features=False)
         self.num_nodes, self.dropout = check_num_nodes("LINK", num_nodes), check_probability(dropout)
         self.links = Linear(self.num_nodes, out_channels, bias)
 
