@@ -50,7 +50,7 @@ def protocol_table(rows: list[dict[str, Any]]) -> str:
     """Seconds for all splits."""
     lines = ["| dataset | splits | epochs | ours, s | as published, s | speed-up |", "| --- |" + " ---: |" * 5]
     for row in rows:
-        times = f"{row['ours_s']:.1f} | {row['published_s']:.1f} | **{row['speedup']:.1f}×**"
+        times = f"{row['ours_s']:.1f} | {row['published_s']:.1f} | **{row['speedup']:.2f}×**"
         lines.append(f"| {row['dataset']} | {row['splits']} | {row['epochs']} | {times} |")
     return "\n".join(lines)
 

@@ -1,7 +1,6 @@
 """Keep what was freed: large tensors are allocated anew at every step, and fresh memory is slow to touch.
 
-glibc hands large blocks back to the system when they are freed; every page of the next one then costs a fault, which
-makes up a fifth of an epoch on squirrel. Training and benchmarks ask it to keep them instead.
+glibc hands large blocks back to the system when they are freed; every page of the next one then costs a fault. Training and benchmarks ask it to keep them instead.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class _Product(Function):
 def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
     """`matrix @ dense` without autograd.
 
-    On the CPU `@` first fills the result with zeros and copies it; writing straight into it is up to five times faster.
+    On the CPU `@` first fills the result with zeros and copies it; writing straight into it is faster.
     """
     if matrix.device.type == "meta":
         return dense.new_empty(matrix.shape[0], dense.shape[1])
