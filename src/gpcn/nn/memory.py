@@ -1,6 +1,7 @@
 """Keep what was freed: large tensors are allocated anew at every step, and fresh memory is slow to touch.
 
-glibc hands large blocks back to the system when they are freed; every page of the next one then costs a fault. Training and benchmarks ask it to keep them instead.
+glibc hands large blocks back to the system when they are freed; every page of the next one then costs a fault.
+Training and benchmarks ask it to keep them instead.
 """
 
 from __future__ import annotations
