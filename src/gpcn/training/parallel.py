@@ -61,7 +61,7 @@ def run_all(
         jobs, mp_context=context, initializer=_start_worker, initargs=(graph, config, threads, os.getpid(), ticks)
     )
     try:
-        with _interrupts_ignored():  # inherited by the workers: Ctrl-C is for this process, which then ends them
+        with interrupts_ignored():  # inherited by the workers: Ctrl-C is for this process, which then ends them
             waiting = {pool.submit(_work, number, folders[number], options): number for number in numbers}
         found = _gather(waiting, ticks, tick)
         pool.shutdown(wait=True)
@@ -71,7 +71,7 @@ def run_all(
             "a worker process died (killed, or out of memory); what was finished is kept, run the same command to go on"
         ) from error
     finally:
-        _stop(pool)
+        stop(pool)
 
 
 def _one_by_one(
@@ -114,7 +114,8 @@ def _gather(
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
+def interrupts_ignored() -> Iterator[None]:
+    """Ctrl-C reaches neither this process nor those it starts meanwhile."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -125,7 +126,7 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _stop(pool: ProcessPoolExecutor) -> None:
+def stop(pool: ProcessPoolExecutor) -> None:
     """End the workers: at once where one of them failed or somebody said stop; they have nothing to do otherwise."""
     for process in list((pool._processes or {}).values()):
         process.terminate()
@@ -139,7 +140,7 @@ _ticks: Any = None
 
 def _start_worker(graph: Graph, config: TrainConfig, threads: int, parent: int, ticks: Any) -> None:
     global _graph, _config, _ticks
-    _die_with(parent)
+    die_with(parent)
     import torch
 
     torch.set_num_threads(threads)
@@ -167,7 +168,7 @@ def _reporter(send: Callable[[Tick], None]) -> Callable[[int, Any], None]:
     return report
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """End this process when its parent is killed, so that no orphan writes into a run that somebody else took over."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -49,6 +49,7 @@ class Trainer:
         self.best_buffers = [buffer.clone() for buffer in self.model.buffers()]
         self.best_value, self.best_epoch, self.epoch = math.inf, 0, 0
         self.history: list[tuple[float, ...]] = []
+        self.val_logits = torch.empty(0, problem.graph.num_classes)  # of the validation nodes, in the last epoch
 
     @property
     def finished(self) -> bool:
@@ -152,11 +153,8 @@ class Trainer:
             raise CheckpointError(f"the checkpoint does not fit this model and configuration: {error}") from error
 
     def _validate(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        chosen, labels = logits[self.val], self.problem.labels[self.val]
-        loss = F.cross_entropy(chosen, labels)
-        if self.problem.graph.metric == "roc_auc":
-            return loss, _area(chosen[:, 1] - chosen[:, 0], labels)
-        return loss, (chosen.argmax(1) == labels).to(loss.dtype).mean()
+        self.val_logits = logits[self.val]
+        return loss_and_score(self.val_logits, self.problem.labels[self.val], self.problem.graph.metric)
 
     def _remember(self, value: float, buffers: list[Tensor]) -> None:
         untrained = self.epoch == 0 and self.parameters  # weights as drawn are no candidate
@@ -176,6 +174,14 @@ class Trainer:
     def _evaluates_otherwise(self) -> bool:
         """Whether the model computes something else in training than in evaluation even without dropout."""
         return any(isinstance(module, torch.nn.modules.batchnorm._BatchNorm) for module in self.model.modules())
+
+
+def loss_and_score(logits: Tensor, labels: Tensor, metric: str) -> tuple[Tensor, Tensor]:
+    """Cross-entropy, and accuracy or the area under the ROC curve as a share of one."""
+    loss = F.cross_entropy(logits, labels)
+    if metric == "roc_auc":
+        return loss, _area(logits[:, 1] - logits[:, 0], labels)
+    return loss, (logits.argmax(1) == labels).to(loss.dtype).mean()
 
 
 def _optimizer(model: NodeClassifier, config: TrainConfig) -> torch.optim.Optimizer:

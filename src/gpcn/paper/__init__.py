@@ -1,0 +1,1 @@
+"""The paper as data, and its tables and ablations measured again."""

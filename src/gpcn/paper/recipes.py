@@ -1,0 +1,103 @@
+"""Recipes: settings by model and dataset, as the paper prints them or as we found them.
+
+`paper.csv` holds what the paper's four hyperparameter tables print. What they leave open (how the best epoch is chosen,
+whether features are normalized) and the settings of ours are in `found.json`, each with how it was found: on validation
+nodes alone, by `gpcn reproduce recipes`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Literal
+
+from gpcn.errors import ConfigError
+from gpcn.nn import zoo
+from gpcn.nn.hyperparameters import Value
+from gpcn.paper.published import FAMILY
+from gpcn.training.config import TRAINING, TrainConfig
+
+Origin = Literal["paper", "ours"]
+ORIGINS: tuple[Origin, ...] = ("paper", "ours")
+CORNELL_GPCN = {"gamma": 2.0**-6, "layers": 4, "mlp_layers": 2}  # not printed; from the authors' script
+COLUMNS: dict[str, tuple[str, type]] = {
+    "lr": ("lr", float),
+    "hidden": ("hidden", int),
+    "weight_decay": ("weight_decay", float),
+    "residual_layers_L": ("layers", int),
+    "mlp_layers_T": ("mlp_layers", int),
+    "gamma": ("gamma", float),
+    "dropout": ("dropout", float),
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings for one model on one dataset, where they come from and how they were found."""
+
+    model: str
+    dataset: str
+    origin: Origin
+    settings: Mapping[str, Value]
+    how: str
+    validation: float | None = None
+    also: Mapping[str, Any] = field(default_factory=dict)
+
+    def config(self, *, seed: int = 0, **changes: Any) -> TrainConfig:
+        """As something to train."""
+        return TrainConfig.of(self.model, seed=seed, **{**self.settings, **changes})
+
+
+def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:
+    """The recipe, or `None` where there is none of that origin."""
+    if origin not in ORIGINS:
+        raise ConfigError(f"recipes are {origin!r}; expected paper or ours")
+    zoo.entry(model)
+    if origin == "paper":
+        return _paper(model, dataset)
+    found = _found().get((model, dataset, "ours"))
+    if found is None and model not in FAMILY:
+        return Recipe(model, dataset, "ours", {}, "the defaults of gpcn models; no search was run on this dataset")
+    return found
+
+
+def printed(model: str, dataset: str) -> dict[str, Value] | None:
+    """What the paper's hyperparameter tables print, in our names."""
+    return _printed().get((model, dataset))
+
+
+def space(model: str) -> dict[str, tuple[Value, ...]]:
+    """The grid the paper searched, for the settings `model` has."""
+    declared = (*zoo.entry(model).hyperparameters, *TRAINING)
+    return {each.name: each.space for each in declared if each.space}
+
+
+def _paper(model: str, dataset: str) -> Recipe | None:
+    settings = printed(model, dataset)
+    if settings is None:
+        return None
+    found = _found().get((model, dataset, "paper"))
+    if found is None:
+        return Recipe(model, dataset, "paper", settings, "as printed; what is not printed by default")
+    return Recipe(model, dataset, "paper", {**settings, **found.settings}, found.how, found.validation)
+
+
+@lru_cache
+def _printed() -> dict[tuple[str, str], dict[str, Value]]:
+    text = resources.files("gpcn.paper").joinpath("hyperparameters.csv").read_text()
+    recipes: dict[tuple[str, str], dict[str, Value]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        settings = {name: kind(row[column]) for column, (name, kind) in COLUMNS.items() if row[column]}
+        recipes[row["model"].lower(), row["dataset"]] = settings
+    recipes["gpcn", "cornell"] |= CORNELL_GPCN
+    return recipes
+
+
+@lru_cache
+def _found() -> dict[tuple[str, str, str], Recipe]:
+    told = json.loads(resources.files("gpcn.paper").joinpath("found.json").read_text())
+    return {(row["model"], row["dataset"], row["origin"]): Recipe(**row) for row in told}
