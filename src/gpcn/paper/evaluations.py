@@ -80,8 +80,9 @@ class Evaluations:
     def answer(self, questions: Iterable[Question], progress: Progress | None = None) -> list[dict[str, Any]]:
         """The answers in the order asked."""
         asked = list(questions)
-        missing = [each for each in dict.fromkeys(asked) if self.known(each) is None]
-        done = len(set(asked)) - len(missing)
+        different = {each.key(): each for each in asked}
+        missing = [each for each in different.values() if self.known(each) is None]
+        done = len(different) - len(missing)
         for question, answer in self._compute(missing):
             told = {"dataset": question.dataset, "split": question.split, "kind": question.kind}
             told |= {"config": question.config.to_json(), "answer": answer}
@@ -89,7 +90,7 @@ class Evaluations:
                 stream.write(json.dumps(told, allow_nan=False).encode())
             done += 1
             if progress is not None:
-                progress(done, len(set(asked)), question)
+                progress(done, len(different), question)
         found = [self.known(each) for each in asked]
         return [each for each in found if each is not None]
 
