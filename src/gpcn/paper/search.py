@@ -188,6 +188,8 @@ def _mean(values: Iterable[Any]) -> float:
 
 def _known(model: str, choices: dict[str, tuple[Value, ...]]) -> dict[str, tuple[Value, ...]]:
     names = {each.name for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
+    if "mu" not in names:
+        names.discard("link_decay")  # there is no W_A to decay
     return {name: values for name, values in choices.items() if name in names}
 
 
