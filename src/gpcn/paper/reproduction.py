@@ -1,0 +1,125 @@
+"""The paper's tables measured again: which cells there are, and what came out of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpcn.errors import ConfigError, DataError, near_matches
+from gpcn.paper import published, rows
+from gpcn.paper.evaluations import Evaluations, Progress, Question, load_once
+from gpcn.paper.recipes import ORIGINS, Origin, Recipe, recipe
+from gpcn.paper.rows import Row
+
+KEY = ("dataset", "method", "recipe")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one dataset by one recipe."""
+
+    dataset: str
+    method: str
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rows of the table, and the values of every split beside them."""
+
+    table: list[Row]
+    splits: list[Row]
+
+    def save(self, folder: Path) -> None:
+        """Into `reproduction.csv` and `splits.csv`, beside what is already there."""
+        rows.write(folder / "reproduction.csv", rows.REPRODUCTION, self.table, KEY)
+        rows.write(folder / "splits.csv", rows.SPLITS, self.splits, (*KEY, "split"))
+
+
+def choose(names: str | None, among: Sequence[str], what: str) -> tuple[str, ...]:
+    """`a,b` as names of `among`, all of them where nothing is said."""
+    if names is None:
+        return tuple(among)
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in among:
+            raise ConfigError(f"{name!r} is no {what} of this table; {near_matches(name, among)}")
+    if not wanted:
+        raise ConfigError(f"no {what} is named; expected names such as {among[0]}")
+    return tuple(name for name in among if name in wanted)
+
+
+def cells(datasets: Iterable[str], methods: Iterable[str], origins: Iterable[Origin] = ORIGINS) -> list[Cell]:
+    """All cells that have a recipe."""
+    methods, origins = tuple(methods), tuple(origins)
+    found = []
+    for dataset in datasets:
+        for method in methods:
+            for origin in origins:
+                known = recipe(method, dataset, origin)
+                if known is not None:
+                    found.append(Cell(dataset, method, known))
+    return found
+
+
+def measure(
+    wanted: Sequence[Cell],
+    evaluations: Evaluations,
+    *,
+    splits: Sequence[int] | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Measured:
+    """Train every cell on `splits` (default: all official ones); a dataset that cannot be had becomes rows that say so."""
+    missing: dict[str, str] = {}
+    numbers: dict[str, list[int]] = {}
+    for dataset in dict.fromkeys(cell.dataset for cell in wanted):
+        try:
+            count = len(load_once(dataset).splits)
+        except DataError as error:
+            missing[dataset] = str(error)
+            continue
+        numbers[dataset] = list(range(count)) if splits is None else sorted(set(splits))
+        if max(numbers[dataset]) >= count:
+            raise ConfigError(f"there is no split {max(numbers[dataset])}; {dataset} has splits 0 to {count - 1}")
+    asked = [
+        [Question(cell.dataset, cell.recipe.config(seed=seed), split) for split in numbers.get(cell.dataset, ())]
+        for cell in wanted
+    ]
+    evaluations.answer((question for questions in asked for question in questions), progress)
+    table, single = [], []
+    for cell, questions in zip(wanted, asked, strict=True):
+        row = _row(cell)
+        if cell.dataset in missing:
+            table.append({**row, "splits": 0, "status": f"not available: {missing[cell.dataset]}"})
+            continue
+        answers = evaluations.answer(questions)
+        table.append({**row, **rows.summarize(answers), "splits": len(answers), "seeds": seed})
+        for question, answer in zip(questions, answers, strict=True):
+            single.append({**{key: row[key] for key in KEY}, "split": question.split, "seed": seed, **answer})
+    return Measured(table, single)
+
+
+def _row(cell: Cell) -> Row:
+    printed = published.score(cell.dataset, cell.method)
+    return {
+        "dataset": cell.dataset,
+        "method": cell.method,
+        "recipe": cell.recipe.origin,
+        "paper_mean": None if printed is None else printed.mean,
+        "paper_std": None if printed is None else printed.std,
+        "chosen": "yes" if is_chosen(cell.recipe) else "",
+        "settings": json.dumps(dict(cell.recipe.settings)),
+    }
+
+
+def is_chosen(one: Recipe) -> bool:
+    """Whether `one` is the better of the paper's recipe and ours, by crossed validation score."""
+    other = recipe(one.model, one.dataset, "ours" if one.origin == "paper" else "paper")
+    if other is None or other.validation is None:
+        return True
+    if one.validation is None or one.validation == other.validation:
+        return one.origin == "paper"
+    return one.validation > other.validation
