@@ -14,10 +14,12 @@ from rich.progress import (
     Task,
     TaskID,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
 
+from gpcn.paper.evaluations import Question
 from gpcn.training.parallel import Tick
 
 
@@ -53,5 +55,30 @@ def training_progress(title: str) -> Iterator[Callable[[Tick], None] | None]:
                 tasks[split] = progress.add_task(f"{title} split {split}", total=epochs, numbers="")
             numbers = f"val loss {loss:.3f}, score {100 * score:.1f}"
             progress.update(tasks[split], completed=epoch, numbers=numbers)
+
+        yield tick
+
+
+@contextmanager
+def counting_progress(title: str) -> Iterator[Callable[[int, int, Question], None] | None]:
+    """A function to call with what is done of how many, or `None` where nobody is watching."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as progress:
+        task = progress.add_task(title, total=None)
+
+        def tick(done: int, total: int, question: Question) -> None:
+            what = f"{title}: {question.dataset} {question.config.model} split {question.split}"
+            progress.update(task, completed=done, total=total, description=what)
 
         yield tick

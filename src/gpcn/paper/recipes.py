@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Literal
@@ -45,7 +45,6 @@ class Recipe:
     settings: Mapping[str, Value]
     how: str
     validation: float | None = None
-    also: Mapping[str, Any] = field(default_factory=dict)
 
     def config(self, *, seed: int = 0, **changes: Any) -> TrainConfig:
         """As something to train."""

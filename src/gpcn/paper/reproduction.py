@@ -72,7 +72,7 @@ def measure(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Measured:
-    """Train every cell on `splits` (default: all official ones); a dataset that cannot be had becomes rows that say so."""
+    """Train every cell on `splits` (default: all official ones); a dataset that is not there becomes rows saying so."""
     missing: dict[str, str] = {}
     numbers: dict[str, list[int]] = {}
     for dataset in dict.fromkeys(cell.dataset for cell in wanted):
@@ -118,8 +118,8 @@ def _row(cell: Cell) -> Row:
 def is_chosen(one: Recipe) -> bool:
     """Whether `one` is the better of the paper's recipe and ours, by crossed validation score."""
     other = recipe(one.model, one.dataset, "ours" if one.origin == "paper" else "paper")
-    if other is None or other.validation is None:
-        return True
-    if one.validation is None or one.validation == other.validation:
-        return one.origin == "paper"
-    return one.validation > other.validation
+    return other is None or _standing(one) > _standing(other)
+
+
+def _standing(one: Recipe) -> tuple[float, bool]:
+    return (float("-inf") if one.validation is None else one.validation, one.origin == "paper")

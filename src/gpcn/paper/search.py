@@ -8,13 +8,18 @@ alone, so a search that was interrupted asks the same questions again and finds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
+from gpcn.atomic import replacing
+from gpcn.data import catalog
+from gpcn.data.benchmark import is_available
 from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Value
 from gpcn.paper.evaluations import Evaluations, Progress, Question, load_once
@@ -66,7 +71,7 @@ class Plan:
 
 
 FAMILY_PLAN = Plan(draws=4, mutations=5, first=(0,), last=(0, 1, 2), finalists=2)
-SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=8, mutations=6, first=(0, 1), last=(0, 1, 2, 3, 4), finalists=3)
+SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=4)
 BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1))
 SMALL = 1000  # nodes; below it a split costs a second or two and says little, so there are more of both
 
@@ -81,6 +86,37 @@ class Scored:
 
 
 Scorer = Callable[[list[Settings], Plan, bool], list[Scored]]
+
+
+def find_all(
+    datasets: Iterable[str],
+    models: Sequence[str],
+    path: Path,
+    *,
+    evaluations: Evaluations,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Find the recipes of all models on all datasets that are at hand, and keep them in `path` beside those there."""
+    known: dict[tuple[str, ...], dict[str, Any]] = {}
+    if path.exists():
+        known = {_name(row): row for row in json.loads(path.read_text())}
+    fresh = []
+    for dataset in datasets:
+        if not is_available(catalog.entry(dataset)):
+            continue
+        for model in models:
+            for each in find(model, dataset, evaluations, progress):
+                row = asdict(each)
+                fresh.append(row)
+                known[_name(row)] = row
+            lines = ",\n".join(json.dumps(known[name]) for name in sorted(known))
+            with replacing(path) as stream:
+                stream.write(f"[\n{lines}\n]\n".encode())
+    return fresh
+
+
+def _name(row: dict[str, Any]) -> tuple[str, ...]:
+    return row["dataset"], row["model"], row["origin"]
 
 
 def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress | None = None) -> list[Recipe]:

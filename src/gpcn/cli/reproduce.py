@@ -1,0 +1,168 @@
+"""`gpcn reproduce`: the paper's tables and ablations, measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpcn.cli.options import Json
+from gpcn.cli.output import console, number, print_json, safe, table
+from gpcn.cli.training_options import Jobs, SplitNumbers, read_splits
+from gpcn.errors import ConfigError, near_matches
+
+TARGETS = ("table-1", "table-2", "table-3", "table-4", "figure-1", "figure-2", "all", "recipes")
+
+
+def reproduce(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(TARGETS)}.")],
+    datasets: Annotated[
+        str | None, typer.Option("--datasets", metavar="A,B,…", help="Only these (default: all of the table).")
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option("--models", metavar="A,B,…", help="Only these (default: all of the table).")
+    ] = None,
+    splits: SplitNumbers = None,
+    recipes: Annotated[
+        str | None,
+        typer.Option(
+            "--recipes",
+            metavar="paper|ours",
+            help="As the paper prints, or as we found on validation nodes (tables: both; figures: paper).",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what was evaluated; run again to go on.")] = Path(
+        "reproduction"
+    ),
+    results: Annotated[
+        Path | None, typer.Option("--results", help="Folder for tables and figures (default: OUT/results).")
+    ] = None,
+    jobs: Jobs = None,
+    json: Json = False,
+) -> None:
+    """Measure the paper's tables and ablations again, beside the paper's own numbers.
+
+    Stop it at any time; the same command goes on. [bold]recipes[/bold] searches settings on validation nodes alone.
+
+    Example: [bold]gpcn reproduce table-2 --datasets texas,cornell --models gpcn,agpcn[/bold]
+    """
+    from gpcn.cli.progress import counting_progress
+    from gpcn.paper.evaluations import Evaluations
+
+    if what not in TARGETS:
+        raise ConfigError(f"there is nothing called {what!r} to reproduce; {near_matches(what, TARGETS)}")
+    folder = results if results is not None else out / "results"
+    numbers = read_splits(splits)
+    with Evaluations(out, jobs) as evaluations, counting_progress(what) as progress:
+        options: dict[str, Any] = {"evaluations": evaluations, "progress": progress}
+        if what == "recipes":
+            document = _recipes(datasets, models, folder, options)
+        else:
+            document = _measure(what, datasets, models, recipes, numbers, folder, options)
+    if json:
+        print_json(document)
+    else:
+        _show(document, folder)
+
+
+def _recipes(datasets: str | None, models: str | None, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    from gpcn.paper.published import DATASETS, METHODS
+    from gpcn.paper.reproduction import choose
+    from gpcn.paper.search import find_all
+
+    chosen = choose(datasets, DATASETS, "dataset"), choose(models, METHODS, "model")
+    return {"recipes": find_all(*chosen, folder / "recipes.json", **options)}
+
+
+def _measure(
+    what: str,
+    datasets: str | None,
+    models: str | None,
+    recipes: str | None,
+    splits: list[int] | None,
+    folder: Path,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    from gpcn.paper import ablation, page, published
+    from gpcn.paper.recipes import ORIGINS
+    from gpcn.paper.reproduction import cells, choose, measure
+
+    if recipes is not None and recipes not in ORIGINS:
+        raise ConfigError(f"--recipes is {recipes!r}; expected paper or ours")
+    origins: Any = ORIGINS if recipes is None else (recipes,)
+    wanted = published.Table("all", "all", published.DATASETS) if what == "all" else published.TABLES.get(what)
+    document: dict[str, Any] = {"rows": [], "ablation": []}
+    if wanted is not None:
+        chosen = choose(datasets, wanted.datasets, "dataset"), choose(models, wanted.methods, "model")
+        measured = measure(cells(*chosen, origins), splits=splits, **options)
+        measured.save(folder)
+        document["rows"] = measured.table
+    if what == "all" or what in ablation.FIGURES:
+        among = tuple(ablation.FIGURES.values()) if what == "all" else (ablation.FIGURES[what],)
+        shown = [name for name in among if datasets is None or name in datasets.split(",")]
+        methods = choose(models, ablation.METHODS, "model") if what != "all" else _present(models, ablation.METHODS)
+        for dataset in shown:
+            points = ablation.points(dataset, methods, recipes or "paper")  # type: ignore[arg-type]
+            found = ablation.measure(dataset, points, splits=splits or ablation.SPLITS, **options)
+            document["ablation"] += ablation.save(found, folder)
+    page.save(folder)
+    return document
+
+
+def _present(models: str | None, among: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in among if models is None or name in models.split(","))
+
+
+def _show(document: dict[str, Any], folder: Path) -> None:
+    to = console()
+    for kind, shown in (("rows", _show_rows), ("ablation", _show_ablation), ("recipes", _show_recipes)):
+        if document.get(kind):
+            to.print(shown(document[kind]), highlight=False)
+    to.print(f"kept in {safe(folder)}", highlight=False)
+
+
+def _show_rows(rows: list[dict[str, Any]]) -> Any:
+    made = table("dataset", "method", "recipe", "test", "paper", "difference", "note", numeric=("test", "paper"))
+    for row in rows:
+        against = None if row["paper_mean"] is None or row.get("mean") is None else row["mean"] - row["paper_mean"]
+        made.add_row(
+            row["dataset"],
+            row["method"],
+            row["recipe"] + ("" if not row["chosen"] else " ✓"),
+            _pair(row.get("mean"), row.get("std")),
+            _pair(row["paper_mean"], row["paper_std"]),
+            "" if against is None else f"{against:+.2f}",
+            safe(row.get("status") or _verdict(against, row["paper_std"])),
+        )
+    made.caption = "✓ the recipe with the better validation score; mean ± std over splits, test nodes, percent"
+    return made
+
+
+def _verdict(against: float | None, deviation: float | None) -> str:
+    if against is None or deviation is None:
+        return "not in the paper"
+    if against >= 0:
+        return "at or above the paper"
+    return "within one std below" if against >= -deviation else "below the paper"
+
+
+def _show_ablation(rows: list[dict[str, Any]]) -> Any:
+    made = table("dataset", "method", "setting", "value", "test", "note", numeric=("value", "test"))
+    for row in rows:
+        pair = _pair(row["mean"], row["std"])
+        made.add_row(row["dataset"], row["method"], row["setting"], f"{row['value']:g}", pair, safe(row["status"]))
+    return made
+
+
+def _show_recipes(rows: list[dict[str, Any]]) -> Any:
+    made = table("dataset", "method", "recipe", "validation", "settings", numeric=("validation",))
+    for row in rows:
+        settings = " ".join(f"{name}={value}" for name, value in row["settings"].items())
+        made.add_row(row["dataset"], row["model"], row["origin"], number(row["validation"], 2), settings)
+    return made
+
+
+def _pair(mean: float | None, std: float | None) -> str:
+    return "–" if mean is None else f"{number(mean, 2)} ± {number(std, 2)}"

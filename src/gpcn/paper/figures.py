@@ -1,0 +1,55 @@
+"""The ablation figures, as SVG."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpcn.atomic import replacing
+from gpcn.errors import ConfigError
+from gpcn.paper.ablation import METHODS, SWEEPS
+from gpcn.paper.rows import Row
+
+LABELS = {"gamma": "γ", "layers": "L, residual layers", "dropout": "dropout"}
+COLOURS = dict(zip(METHODS, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#666666"), strict=True))  # told apart by all
+MARKS = dict(zip(METHODS, "osD^x", strict=True))
+
+
+def draw(dataset: str, table: Sequence[Row], path: Path) -> None:
+    """Test score against γ, depth and dropout, a line per method; the band is one deviation over splits."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ConfigError("figures need matplotlib; install it with: pip install 'gpcn[figures]'") from error
+    with matplotlib.rc_context({"svg.hashsalt": "gpcn", "svg.fonttype": "none", "font.size": 10}):
+        figure = Figure(figsize=(11, 3.6), layout="constrained")
+        for axes, (setting, values) in zip(figure.subplots(1, 3, sharey=True), SWEEPS.items(), strict=True):
+            for method in METHODS:
+                line = [
+                    row
+                    for row in table
+                    if (row["dataset"], row["method"], row["setting"]) == (dataset, method, setting) and row["mean"]
+                ]
+                if not line:
+                    continue
+                line.sort(key=lambda row: float(row["value"]))
+                at = [float(row["value"]) for row in line]
+                mean, std = ([float(row[name]) for row in line] for name in ("mean", "std"))
+                axes.plot(at, mean, color=COLOURS[method], marker=MARKS[method], markersize=4, label=method)
+                low, high = ([m + sign * s for m, s in zip(mean, std, strict=True)] for sign in (-1, 1))
+                axes.fill_between(at, low, high, color=COLOURS[method], alpha=0.12, linewidth=0)
+            if setting != "dropout":
+                axes.set_xscale("log", base=2)
+            axes.set_xticks([float(value) for value in values])
+            axes.set_xlabel(LABELS[setting])
+            axes.grid(alpha=0.25)
+            axes.spines[["top", "right"]].set_visible(False)
+        figure.axes[0].set_ylabel(f"test accuracy on {dataset}, %")
+        handles, names = figure.axes[1].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=len(names), frameon=False)
+        text = io.BytesIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    with replacing(path) as stream:
+        stream.write(text.getvalue())

@@ -1,0 +1,4 @@
+"""What was measured, as a page of Markdown tables and figures."""
+
+
+def save(folder): ...
