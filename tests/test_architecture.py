@@ -22,9 +22,10 @@ ALLOWED = {  # room -> rooms of the package it may import
     "data": CORE | {"data", "splits"},
     "nn": {"errors", "types", "validation", "graph", "nn"},
     "training": CORE | {"nn", "training", "data"},
+    "paper": CORE | {"data", "nn", "training", "paper"},
     "estimator": CORE | {"nn", "training", "splits"},
 }
-ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli"}
+ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli", "matplotlib": "paper"}
 
 
 def room(path: Path) -> str:

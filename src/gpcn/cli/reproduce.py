@@ -104,7 +104,7 @@ def _measure(
         shown = [name for name in among if datasets is None or name in datasets.split(",")]
         methods = choose(models, ablation.METHODS, "model") if what != "all" else _present(models, ablation.METHODS)
         for dataset in shown:
-            points = ablation.points(dataset, methods, recipes or "paper")  # type: ignore[arg-type]
+            points = ablation.points(dataset, methods, recipes or "paper")
             found = ablation.measure(dataset, points, splits=splits or ablation.SPLITS, **options)
             document["ablation"] += ablation.save(found, folder)
     page.save(folder)

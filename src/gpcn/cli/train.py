@@ -35,6 +35,7 @@ from gpcn.cli.training_options import (
     read_settings,
     read_splits,
 )
+from gpcn.errors import ConfigError
 
 
 def train(
@@ -42,6 +43,10 @@ def train(
     model: Annotated[str | None, typer.Option("--model", "-m", help="A name that gpcn models lists.")] = None,
     settings: Settings = None,
     config: ConfigFile = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option("--recipe", metavar="paper|ours", help="Settings for this benchmark dataset to start from."),
+    ] = None,
     splits: SplitNumbers = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the run; without it nothing is kept.")
@@ -75,6 +80,8 @@ def train(
     from gpcn.training.runs import train as run
 
     changes: dict[str, Any] = read_settings(settings)
+    if recipe is not None:
+        changes = _recipe_settings(model or "gpcn", graph, recipe) | changes
     changes |= {name: value for name, value in (("model", model), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
@@ -99,6 +106,17 @@ def train(
         print_json(result)
     else:
         show(result, out)
+
+
+def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
+    from gpcn.paper.recipes import ORIGINS, recipe
+
+    if origin not in ORIGINS:
+        raise ConfigError(f"--recipe is {origin!r}; expected paper or ours")
+    found = recipe(model, dataset, origin)
+    if found is None:
+        raise ConfigError(f"there is no {origin} recipe for {model} on {dataset}; leave --recipe out")
+    return dict(found.settings)
 
 
 def show(result: dict[str, Any], out: Path | None) -> None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
-from gpcn.errors import ConfigError, near_matches
-
 FAMILY = ("gpcn", "gpcn-link", "agpcn", "agpcn-link")
 BASELINES = ("mlp", "gcn", "sgc", "gprgnn", "h2gcn", "mixhop", "link", "linkx", "gcnii", "appnp")
 METHODS = (*BASELINES, *FAMILY)
@@ -69,10 +67,3 @@ def best(dataset: str) -> tuple[str, Score] | None:
     """The best row of any method that the paper prints for `dataset`."""
     rows = [(method, found) for (where, method), found in scores().items() if where == dataset]
     return max(rows, key=lambda row: row[1].mean, default=None)
-
-
-def table(name: str) -> Table:
-    """The table called `name`."""
-    if name not in TABLES:
-        raise ConfigError(f"the paper has no table called {name!r}; {near_matches(name, TABLES)}")
-    return TABLES[name]

@@ -59,6 +59,7 @@ class Plan:
         last: splits for the finalists; none where the first round decides.
         finalists: how many.
         epochs, patience: of the first round; the last one has twice as many.
+        width: `hidden` of what it mutates first; as the paper prints where 0.
     """
 
     draws: int
@@ -68,12 +69,15 @@ class Plan:
     finalists: int = 3
     epochs: int = 150
     patience: int = 30
+    width: int = 0
 
 
 FAMILY_PLAN = Plan(draws=4, mutations=5, first=(0,), last=(0, 1, 2), finalists=2)
 SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=4)
-BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1))
+LARGE_FAMILY_PLAN = replace(FAMILY_PLAN, width=64)
+BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1), patience=20)
 SMALL = 1000  # nodes; below it a split costs a second or two and says little, so there are more of both
+LARGE = 5000  # nodes; above it width 512 costs minutes a split, so the search of ours starts narrow
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,7 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
         return _score(model, dataset, settings, plan, last, evaluations, progress)
 
     if model in FAMILY:
-        small = load_once(dataset).num_nodes < SMALL
-        return _find_family(model, dataset, SMALL_FAMILY_PLAN if small else FAMILY_PLAN, rng, scored)
+        return _find_family(model, dataset, _family_plan(load_once(dataset).num_nodes), rng, scored)
     plan = BASELINE_PLAN
     names = {each.name for each in zoo.entry(model).hyperparameters}
     own = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space and each.name != "hidden"}
@@ -140,13 +143,20 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
     return [_recipe(model, dataset, "ours", ranked[0], how)]
 
 
+def _family_plan(nodes: int) -> Plan:
+    if nodes < SMALL:
+        return SMALL_FAMILY_PLAN
+    return LARGE_FAMILY_PLAN if nodes > LARGE else FAMILY_PLAN
+
+
 def _find_family(model: str, dataset: str, plan: Plan, rng: np.random.Generator, scored: Scorer) -> list[Recipe]:
     choices = _known(model, FAMILY_SPACE)
     base = printed(model, dataset) or {}
     starts: list[Settings] = [{**base, "normalize_features": value} for value in (False, True)]
+    narrow: Settings = {"hidden": plan.width} if plan.width else {}
     tried = [
         *starts,
-        *(mutate(starts[1], choices, rng) for _ in range(plan.mutations)),
+        *(mutate(starts[1] | narrow, choices, rng) for _ in range(plan.mutations)),
         *(draw(choices, rng) for _ in range(plan.draws)),
     ]
     ranked = scored(tried, plan, False)

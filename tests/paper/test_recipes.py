@@ -1,0 +1,82 @@
+"""The paper's tables as data, and the recipes made from them."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+
+from gpcn.paper import published
+from gpcn.paper.published import BASELINES, DATASETS, FAMILY, METHODS
+from gpcn.paper.recipes import COLUMNS, printed, recipe, space
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "paper"
+
+
+def test_every_model_of_the_family_has_a_printed_recipe_for_every_dataset() -> None:
+    for model in FAMILY:
+        for dataset in DATASETS:
+            found = recipe(model, dataset, "paper")
+            assert found is not None
+            config = found.config(seed=3)
+            assert config.model == model
+            assert config.seed == 3
+            assert {config[name] for name in ("hidden",)} <= {64, 512}
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the paper's tables are not beside the project")
+def test_the_packaged_tables_are_the_papers() -> None:
+    for row in csv.DictReader((SHARED / "hyperparameters.csv").read_text().splitlines()):
+        settings = printed(row["model"].lower(), row["dataset"])
+        assert settings is not None
+        if (row["model"], row["dataset"]) == ("GPCN", "cornell"):
+            continue
+        for column, (name, kind) in COLUMNS.items():
+            assert settings.get(name) == (kind(row[column]) if row[column] else None)
+    for row in csv.DictReader((SHARED / "results.csv").read_text().splitlines()):
+        found = published.score(row["dataset"], row["method"].lower())
+        assert (None if found is None else found.mean) == (float(row["mean"]) if row["mean"] else None)
+
+
+def test_columns_are_read_as_the_design_says() -> None:
+    texas = printed("gpcn", "texas")
+    assert texas is not None
+    assert (texas["layers"], texas["mlp_layers"], texas["gamma"]) == (1, 3, 2.0**-6)  # the table's "T" is L
+
+
+def test_cornell_takes_what_the_table_does_not_print_from_the_authors_script() -> None:
+    cornell = printed("gpcn", "cornell")
+    assert cornell is not None
+    assert (cornell["gamma"], cornell["layers"], cornell["mlp_layers"]) == (2.0**-6, 4, 2)
+
+
+def test_the_papers_grid_has_7680_points_a_model() -> None:
+    assert math.prod(len(values) for values in space("gpcn").values()) == 7680
+
+
+def test_best_row_of_any_method() -> None:
+    found = published.best("film")
+    assert found is not None
+    assert found[0] == "mlp"
+    assert found[1].mean == 37.38
+    assert published.score("penn94", "h2gcn") is None  # ran out of memory
+    assert published.best("nowhere") is None
+
+
+def test_tables_name_what_they_hold() -> None:
+    assert published.TABLES["table-1"].datasets == ("squirrel", "film")
+    assert len(published.TABLES["table-2"].methods) == len(METHODS) == 14
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_all_methods_have_a_recipe_that_builds(dataset: str) -> None:
+    for model in METHODS:
+        found = recipe(model, dataset, "ours")
+        if found is not None:
+            assert found.how
+            assert found.config().model == model
+        else:
+            assert model in FAMILY
+    assert all(recipe(model, dataset, "paper") is None for model in BASELINES)

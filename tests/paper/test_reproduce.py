@@ -1,0 +1,189 @@
+"""`gpcn reproduce` as a user meets it, and the committed results."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpcn.paper import page, published
+from gpcn.paper.published import FAMILY, METHODS
+from gpcn.paper.recipes import recipe
+from gpcn.paper.rows import ABLATION, REPRODUCTION, SPLITS, read
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results"
+AT_HAND = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin", "cora", "citeseer", "twitch-de")
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-W", "error", "-m", "gpcn", "reproduce", *map(str, words)]
+
+
+def run(mirror: Path | None, *words: object) -> subprocess.CompletedProcess[str]:
+    env = os.environ | ({} if mirror is None else {"GPCN_MIRROR": str(mirror)})
+    return subprocess.run(command(*words), capture_output=True, text=True, check=False, env=env)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def test_a_row_beside_the_papers(mirror: Path, tmp_path: Path) -> None:
+    words = ("table-2", "--datasets", "texas", "--models", "mlp,sgc", "--splits", "0-1", "--out", tmp_path)
+    answer = run(mirror, *words, "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+    told = json.loads(answer.stdout)["rows"]
+    assert [(row["method"], row["recipe"], row["splits"]) for row in told] == [("mlp", "ours", 2), ("sgc", "ours", 2)]
+    assert told[0]["paper_mean"] == 79.18
+    (row, _), splits = (rows_of(tmp_path / "results" / name) for name in ("reproduction.csv", "splits.csv"))
+    mine = [float(split["test"]) for split in splits if split["method"] == "mlp"]
+    assert len(mine) == 2
+    assert float(row["mean"]) == pytest.approx(np.mean(mine), abs=1e-3)
+    assert float(row["std"]) == pytest.approx(np.std(mine), abs=1e-3)
+    assert "| mlp |" in (tmp_path / "results" / "results.md").read_text()
+    again = run(mirror, *words)
+    assert again.returncode == 0
+    assert "79.18 ± 6.28" in again.stdout
+    assert (
+        rows_of(tmp_path / "results" / "splits.csv") == splits
+    )  # nothing was computed again: the seconds are the same
+
+
+def test_a_dataset_that_is_not_there_is_a_row(tmp_path: Path) -> None:
+    answer = run(None, "table-3", "--datasets", "genius", "--models", "gpcn", "--out", tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert "not available" in answer.stdout
+    (row,) = rows_of(tmp_path / "results" / "reproduction.csv")
+    assert (row["mean"], row["splits"], row["paper_mean"]) == ("", "0", "90.53")
+    assert row["status"].startswith("not available: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("tabel-2",), "did you mean table-"),
+        (("table-2", "--datasets", "cora"), "no dataset of this table"),
+        (("table-2", "--models", "gpnc"), "did you mean gpcn"),
+        (("table-2", "--recipes", "mine"), "expected paper or ours"),
+        (("table-2", "--datasets", "texas", "--models", "mlp", "--splits", "0-12"), "texas has splits 0 to 9"),
+    ],
+)
+def test_bad_words_are_one_sentence(words: tuple[str, ...], expected: str, mirror: Path, tmp_path: Path) -> None:
+    answer = run(mirror, *words, "--out", tmp_path)
+    assert answer.returncode == 2
+    assert expected in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+def test_kills_lose_only_what_was_in_flight(mirror: Path, tmp_path: Path) -> None:
+    words = ("table-2", "--datasets", "texas,cornell", "--models", "mlp,link", "--jobs", "2", "--splits", "0-3")
+    for kills in range(4):
+        out = tmp_path / "killed"
+        process = subprocess.Popen(
+            command(*words, "--out", out),
+            env=os.environ | {"GPCN_MIRROR": str(mirror)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wanted = 3 * (kills + 1)
+        while process.poll() is None and len(list(out.rglob("train-*.json"))) < wanted:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for file in out.rglob("train-*.json"):
+            json.loads(file.read_text())
+    assert run(mirror, *words, "--out", tmp_path / "killed").returncode == 0
+    assert run(mirror, *words, "--out", tmp_path / "quiet").returncode == 0
+    killed, quiet = (
+        [
+            (row["dataset"], row["method"], row["split"], row["test"], row["val"], row["epochs"])
+            for row in rows_of(tmp_path / name / "results" / "splits.csv")
+        ]
+        for name in ("killed", "quiet")
+    )
+    assert killed == quiet
+    assert len(quiet) == 16
+
+
+def test_train_starts_from_a_recipe(mirror: Path) -> None:
+    words = [sys.executable, "-m", "gpcn", "train", "texas", "-m", "agpcn", "--recipe", "paper", "--set", "epochs=3"]
+    env = os.environ | {"GPCN_MIRROR": str(mirror)}
+    answer = subprocess.run([*words, "--splits", "0", "--json"], capture_output=True, text=True, env=env, check=True)
+    config = json.loads(answer.stdout)["config"]
+    assert (config["hyperparameters"]["hidden"], config["training"]["lr"], config["training"]["epochs"]) == (
+        512,
+        0.05,
+        3,
+    )
+    wrong = subprocess.run([*words[:-3], "mine"], capture_output=True, text=True, env=env, check=False)
+    assert "expected paper or ours" in wrong.stderr
+    stranger = [sys.executable, "-m", "gpcn", "train", "minesweeper", "-m", "agpcn", "--recipe", "paper"]
+    none = subprocess.run(stranger, capture_output=True, text=True, env=env, check=False)
+    assert "there is no paper recipe for agpcn on minesweeper" in none.stderr
+
+
+class TestCommitted:
+    """What `results/` says of itself."""
+
+    table = read(RESULTS / "reproduction.csv", REPRODUCTION)
+    splits = read(RESULTS / "splits.csv", SPLITS)
+
+    def test_every_method_on_every_dataset_at_hand_and_all_splits(self) -> None:
+        there = {(row["dataset"], row["method"]) for row in self.table if row["mean"]}
+        assert {(dataset, method) for dataset in AT_HAND for method in METHODS} <= there
+        for row in self.table:
+            if row["dataset"] in AT_HAND:
+                assert int(row["splits"]) == (5 if row["dataset"] == "twitch-de" else 10)
+                assert "+changes" not in row["commit"]
+
+    def test_rows_are_the_means_of_their_splits(self) -> None:
+        for row in self.table:
+            mine = [
+                float(split["test"])
+                for split in self.splits
+                if all(split[key] == row[key] for key in ("dataset", "method", "recipe")) and split["test"]
+            ]
+            if row["mean"]:
+                assert float(row["mean"]) == pytest.approx(np.mean(mine), abs=1e-3)
+                assert float(row["std"]) == pytest.approx(np.std(mine), abs=1e-3)
+
+    def test_rows_were_made_by_the_recipes_of_this_package(self) -> None:
+        for row in self.table:
+            found = recipe(row["method"], row["dataset"], row["recipe"])  # type: ignore[arg-type]
+            assert found is not None
+            assert json.loads(row["settings"]) == dict(found.settings)
+
+    def test_one_recipe_is_chosen_for_each_cell_by_validation(self) -> None:
+        for dataset in AT_HAND:
+            for method in FAMILY:
+                mine = [row for row in self.table if (row["dataset"], row["method"]) == (dataset, method)]
+                assert len(mine) == 2
+                (chosen,) = [row for row in mine if row["chosen"]]
+                scores = {origin: recipe(method, dataset, origin).validation for origin in ("paper", "ours")}  # type: ignore[arg-type, union-attr]
+                assert scores[chosen["recipe"]] == max(scores.values())  # type: ignore[type-var]
+
+    def test_the_page_is_made_from_them(self, tmp_path: Path) -> None:
+        (tmp_path / "docs" / "images").mkdir(parents=True)
+        made = page.save(RESULTS, tmp_path / "docs" / "results.md", tmp_path / "docs" / "images")
+        assert made.read_text() == (ROOT / "docs" / "results.md").read_text()
+
+    def test_ablations_have_three_splits(self) -> None:
+        table = read(RESULTS / "ablation.csv", ABLATION)
+        assert {row["dataset"] for row in table} == {"chameleon", "squirrel"}
+        assert len(table) == 2 * 65
+        assert all(int(row["splits"]) >= 3 for row in table)
+
+    def test_published_numbers_stand_beside(self) -> None:
+        for row in self.table:
+            paper = published.score(row["dataset"], row["method"])
+            assert (None if paper is None else paper.mean) == (float(row["paper_mean"]) if row["paper_mean"] else None)

@@ -1,0 +1,123 @@
+"""Search on validation nodes alone: its budget, its choice, and that test labels cannot reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpcn import Graph, synthesize
+from gpcn.paper import search
+from gpcn.paper.evaluations import Evaluations, Question
+from gpcn.paper.published import BASELINES, FAMILY
+from gpcn.training.config import TrainConfig
+from gpcn.training.probe import crossed, probe
+
+
+def test_each_half_is_scored_where_the_other_chooses() -> None:
+    rows = np.array(
+        [  # loss and score of the first half, then of the second
+            [0.9, 0.5, 0.1, 0.6],
+            [0.2, 0.7, 0.5, 0.3],
+            [0.4, 0.9, 0.8, 0.8],
+        ]
+    )
+    found = crossed(rows)
+    assert found["loss"] == pytest.approx(50 * (0.3 + 0.5))
+    assert found["metric"] == pytest.approx(50 * (0.8 + 0.9))
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return synthesize(nodes=300, classes=3, degree=5, splits=2, seed=4)
+
+
+CONFIG = TrainConfig.of("gpcn", hidden=16, epochs=40, patience=10)
+
+
+def test_a_probe_never_sees_test_labels(graph: Graph) -> None:
+    from dataclasses import replace
+
+    labels = graph.labels.copy()
+    labels[graph.splits[0].test] = (labels[graph.splits[0].test] + 1) % 3
+    assert probe(graph, CONFIG, 0) == probe(replace(graph, labels=labels), CONFIG, 0)
+
+
+def test_a_probe_sees_validation_labels_and_stops_by_patience(graph: Graph) -> None:
+    from dataclasses import replace
+
+    labels = graph.labels.copy()
+    labels[graph.splits[0].val] = (labels[graph.splits[0].val] + 1) % 3
+    first, second = probe(graph, CONFIG, 0), probe(replace(graph, labels=labels), CONFIG, 0)
+    assert first["loss"] > second["loss"] + 20
+    assert second["epochs"] < 40
+
+
+class Pretended(Evaluations):
+    """Answers by a formula, and remembers what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("nowhere"), 1)
+        self.asked: list[Question] = []
+
+    def answer(self, questions: Iterable[Question], progress: Any = None) -> list[dict[str, Any]]:
+        found = []
+        for question in questions:
+            self.asked.append(question)
+            score = 100 * question.config["dropout"] - 1000 * question.config["weight_decay"]
+            found.append({"loss": score, "metric": score + (1 if question.config["normalize_features"] else -1)})
+        return found
+
+
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> Pretended:
+    monkeypatch.setattr(search, "load_once", lambda name: graph)
+    return Pretended()
+
+
+@pytest.mark.parametrize("model", BASELINES)
+def test_every_baseline_gets_eight_configurations_on_two_splits(model: str, pretended: Pretended) -> None:
+    (found,) = search.find(model, "texas", pretended)
+    assert len(pretended.asked) == 16
+    assert {question.split for question in pretended.asked} == {0, 1}
+    assert {question.kind for question in pretended.asked} == {"probe"}
+    best = max(100 * q.config["dropout"] - 1000 * q.config["weight_decay"] for q in pretended.asked)
+    assert found.validation == pytest.approx(best, abs=1.1)
+    assert "8 configurations" in found.how
+
+
+@pytest.mark.parametrize("model", FAMILY)
+def test_the_family_gets_a_recipe_of_ours_and_what_the_paper_leaves_open(model: str, pretended: Pretended) -> None:
+    ours, paper = search.find(model, "texas", pretended)
+    assert (ours.origin, paper.origin) == ("ours", "paper")
+    assert paper.settings == {"normalize_features": True, "select": "metric"}
+    assert ours.validation is not None
+    assert ours.config().model == model
+    assert {question.kind for question in pretended.asked} == {"probe"}
+    assert ours.settings.get("link_decay") is None or "link" in model
+
+
+def test_the_same_search_asks_the_same_questions(pretended: Pretended) -> None:
+    first = search.find("agpcn", "texas", pretended)
+    asked = [question.config.canonical() for question in pretended.asked]
+    pretended.asked.clear()
+    assert search.find("agpcn", "texas", pretended) == first
+    assert [question.config.canonical() for question in pretended.asked] == asked
+
+
+def test_a_configuration_that_fails_on_a_split_is_never_chosen(pretended: Pretended) -> None:
+    def answer(questions: Iterable[Question], progress: Any = None) -> list[dict[str, Any]]:
+        return [
+            {"failed": "the loss became nan"}
+            if q.config["dropout"] != 0.3 or q.config["lr"] != 0.01
+            else {"loss": 50.0, "metric": 40.0}
+            for q in questions
+        ]
+
+    pretended.answer = answer  # type: ignore[method-assign]
+    (found,) = search.find("gcn", "texas", pretended)
+    assert found.validation == 50.0
+    assert found.settings["select"] == "loss"
