@@ -72,7 +72,7 @@ class Plan:
     width: int = 0
 
 
-FAMILY_PLAN = Plan(draws=4, mutations=5, first=(0,), last=(0, 1, 2), finalists=2)
+FAMILY_PLAN = Plan(draws=10, mutations=10, first=(0,), last=(0, 1, 2), finalists=3)
 SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=4)
 LARGE_FAMILY_PLAN = replace(FAMILY_PLAN, width=64)
 BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1), patience=20)
