@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import Jobs, SplitNumbers, read_splits
 from gpcn.errors import ConfigError, near_matches
 
-TARGETS = ("table-1", "table-2", "table-3", "table-4", "figure-1", "figure-2", "all", "recipes")
+TARGETS = ("table-1", "table-2", "table-3", "table-4", "figure-1", "figure-2", "variants", "all", "recipes")
 
 
 def reproduce(
@@ -44,7 +43,8 @@ def reproduce(
 ) -> None:
     """Measure the paper's tables and ablations again, beside the paper's own numbers.
 
-    Stop it at any time; the same command goes on. [bold]recipes[/bold] searches settings on validation nodes alone.
+    Stop it at any time; the same command goes on. [bold]variants[/bold] varies what the paper leaves open;
+    [bold]recipes[/bold] searches settings on validation nodes alone.
 
     Example: [bold]gpcn reproduce table-2 --datasets texas,cornell --models gpcn,agpcn[/bold]
     """
@@ -99,20 +99,16 @@ def _measure(
         measured = measure(cells(*chosen, origins), splits=splits, **options)
         measured.save(folder)
         document["rows"] = measured.table
-    if what == "all" or what in ablation.FIGURES:
-        among = tuple(ablation.FIGURES.values()) if what == "all" else (ablation.FIGURES[what],)
-        shown = [name for name in among if datasets is None or name in datasets.split(",")]
-        methods = choose(models, ablation.METHODS, "model") if what != "all" else _present(models, ablation.METHODS)
-        for dataset in shown:
-            points = ablation.points(dataset, methods, recipes or "paper")
-            found = ablation.measure(dataset, points, splits=splits or ablation.SPLITS, **options)
-            document["ablation"] += ablation.save(found, folder)
+    for name in ("figure-1", "figure-2", "variants") if what == "all" else (what,):
+        if name in ablation.STUDIES:
+            study = ablation.STUDIES[name]
+            for dataset in choose(datasets, study.datasets, "dataset", strict=what != "all"):
+                methods = choose(models, study.methods, "model", strict=what != "all")
+                points = ablation.points(dataset, methods, recipes or "paper", study.sweeps)
+                found = ablation.measure(dataset, points, splits=splits or ablation.SPLITS, **options)
+                document["ablation"] += ablation.save(found, folder / study.file)
     page.save(folder)
     return document
-
-
-def _present(models: str | None, among: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in among if models is None or name in models.split(","))
 
 
 def _show(document: dict[str, Any], folder: Path) -> None:
@@ -152,7 +148,7 @@ def _show_ablation(rows: list[dict[str, Any]]) -> Any:
     made = table("dataset", "method", "setting", "value", "test", "note", numeric=("value", "test"))
     for row in rows:
         pair = _pair(row["mean"], row["std"])
-        made.add_row(row["dataset"], row["method"], row["setting"], f"{row['value']:g}", pair, safe(row["status"]))
+        made.add_row(row["dataset"], row["method"], row["setting"], str(row["value"]), pair, safe(row["status"]))
     return made
 
 

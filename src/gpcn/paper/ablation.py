@@ -1,8 +1,8 @@
-"""The paper's two ablation figures: γ, depth and dropout varied one at a time around each model's recipe."""
+"""One setting varied at a time around each model's recipe: the paper's two figures, and what the paper leaves open."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from gpcn.paper.evaluations import Evaluations, Progress, Question
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import Origin, recipe
 from gpcn.paper.rows import Row
-from gpcn.training.config import TrainConfig
+from gpcn.training.config import TRAINING, TrainConfig
 
 FIGURES = {"figure-1": "chameleon", "figure-2": "squirrel"}
 METHODS = (*FAMILY, "gprgnn")
@@ -25,8 +25,35 @@ SWEEPS: dict[str, tuple[Value, ...]] = {
     "dropout": (0.0, 0.3, 0.6, 0.9),
 }
 """As the paper gives them. For the adaptive models γ is where learning starts; GPRGNN has none."""
-KEY = ("dataset", "method", "setting", "value")
+VARIANTS: dict[str, tuple[Value, ...]] = {
+    "select": ("loss", "metric"),
+    "normalize_features": (False, True),
+    "symmetrize": (False, True),
+    "bias": (False, True),
+    "dropout_mode": ("collapsible", "residual"),
+    "coefficients": ("binomial", "printed"),
+    "adaptive": ("theta", "scales"),
+}
+"""Where paper, tables and code disagree or say nothing."""
+VARIED = ("chameleon", "texas", "wisconsin")
 SPLITS = (0, 1, 2)
+KEY = ("dataset", "method", "setting", "value")
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is varied, for whom, on what, and the table it goes into."""
+
+    datasets: tuple[str, ...]
+    sweeps: Mapping[str, tuple[Value, ...]]
+    file: str
+    methods: tuple[str, ...] = METHODS
+
+
+STUDIES = {
+    **{name: Study((dataset,), SWEEPS, "ablation.csv") for name, dataset in FIGURES.items()},
+    "variants": Study(VARIED, VARIANTS, "variants.csv", ("gpcn", "agpcn")),
+}
 
 
 @dataclass(frozen=True)
@@ -39,17 +66,21 @@ class Point:
     config: TrainConfig
 
 
-def points(dataset: str, methods: Sequence[str] = METHODS, origin: Origin = "paper", seed: int = 0) -> list[Point]:
-    """Every point of the figure of `dataset`."""
+def points(
+    dataset: str,
+    methods: Sequence[str] = METHODS,
+    origin: Origin = "paper",
+    sweeps: Mapping[str, tuple[Value, ...]] = SWEEPS,
+) -> list[Point]:
+    """Every value of every setting in `sweeps` that a method has."""
     found = []
     for method in methods:
         base = recipe(method, dataset, origin) or recipe(method, dataset, "ours")
         if base is None:
             raise ConfigError(f"there is no recipe for {method} on {dataset}")
-        own = {each.name for each in zoo.entry(method).hyperparameters}
-        for setting, values in SWEEPS.items():
-            if setting in own:
-                found += [Point(method, setting, value, base.config(seed=seed, **{setting: value})) for value in values]
+        own = {each.name for each in (*zoo.entry(method).hyperparameters, *TRAINING)}
+        for setting in (name for name in sweeps if name in own):
+            found += [Point(method, setting, value, base.config({setting: value})) for value in sweeps[setting]]
     return found
 
 
@@ -72,7 +103,7 @@ def measure(
     return table
 
 
-def save(table: list[Row], folder: Path) -> list[Row]:
-    """Into `ablation.csv`, beside what is already there; the rows given."""
-    rows.write(folder / "ablation.csv", rows.ABLATION, table, KEY)
+def save(table: list[Row], path: Path) -> list[Row]:
+    """Into the table at `path`, beside what is already there; the rows given."""
+    rows.write(path, rows.ABLATION, table, KEY)
     return table

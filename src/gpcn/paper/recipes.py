@@ -45,9 +45,10 @@ class Recipe:
     how: str
     validation: float | None = None
 
-    def config(self, *, seed: int = 0, **changes: Any) -> TrainConfig:
-        """As something to train."""
-        return TrainConfig.of(self.model, seed=seed, **{**self.settings, **changes})
+    def config(self, changes: Mapping[str, Value] | None = None, *, seed: int = 0) -> TrainConfig:
+        """As something to train, `changes` on top."""
+        settings: dict[str, Any] = {**self.settings, **(changes or {})}
+        return TrainConfig.of(self.model, seed=seed, **settings)
 
 
 def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:

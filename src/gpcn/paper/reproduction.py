@@ -38,13 +38,13 @@ class Measured:
         rows.write(folder / "splits.csv", rows.SPLITS, self.splits, (*KEY, "split"))
 
 
-def choose(names: str | None, among: Sequence[str], what: str) -> tuple[str, ...]:
-    """`a,b` as names of `among`, all of them where nothing is said."""
+def choose(names: str | None, among: Sequence[str], what: str, *, strict: bool = True) -> tuple[str, ...]:
+    """`a,b` as names of `among`, all of them where nothing is said; unless `strict`, other names are passed over."""
     if names is None:
         return tuple(among)
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     for name in wanted:
-        if name not in among:
+        if strict and name not in among:
             raise ConfigError(f"{name!r} is no {what} of this table; {near_matches(name, among)}")
     if not wanted:
         raise ConfigError(f"no {what} is named; expected names such as {among[0]}")
