@@ -9,7 +9,7 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test accuracy lint types format bench docs-data clean
+.PHONY: demo test accuracy reproduce lint types format bench docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -28,6 +28,11 @@ test: $(STAMP)  ## the whole test suite
 
 accuracy: $(STAMP)  ## the paper's hyperparameters on all official splits (a few minutes)
 	$(BIN)/python -m pytest -m slow
+
+reproduce: $(STAMP)  ## every table and ablation of the paper into results/ and docs/results.md (hours; stop and resume)
+	$(BIN)/gpcn reproduce all --results results
+	$(BIN)/python -W ignore benchmarks/reproduction.py --save
+	$(BIN)/python docs/generate.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
