@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpcn.data import catalog
 from gpcn.data.columns import Columns
 from gpcn.data.load import load
+from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+
+if TYPE_CHECKING:
+    from gpcn.training.runs import Run
 
 GraphArgument = Annotated[
     str,
@@ -96,6 +100,25 @@ def source_of(
     columns = {"source": source, "target": target, "weight": weight, "id": id, "label": label, "undirected": undirected}
     columns |= {"features": several(features), "splits": several(split)}  # type: ignore[dict-item]
     return {"graph": place, "nodes": str(nodes.resolve()) if nodes else None, "columns": columns}
+
+
+def load_for_run(run: Run, graph: str | None, nodes: Path | None, mirror: Path | None) -> Graph:
+    """The graph a run was trained on, read as it was then, or another one in its place."""
+    told: dict[str, Any] = run.graph.get("source") or {}
+    columns = Columns()
+    if told.get("columns"):
+        stored: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in told["columns"].items()
+        }
+        columns = Columns(**stored)
+    if graph is None:
+        if not told.get("graph"):
+            raise ConfigError(
+                f"the run in {run.path} does not say where its graph came from; name the graph after the run"
+            )
+        graph, nodes = str(told["graph"]), nodes or (Path(told["nodes"]) if told.get("nodes") else None)
+    plain = graph.endswith(".npz") or not Path(graph).exists()
+    return load(graph, nodes=nodes, columns=Columns() if plain else columns, mirror=mirror, require_labels=False)
 
 
 def several(text: str | None) -> tuple[str, ...] | None:

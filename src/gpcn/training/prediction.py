@@ -22,7 +22,7 @@ from torch import Tensor
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph import Graph
-from gpcn.nn import zoo
+from gpcn.nn import NodeClassifier, zoo
 from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
 from gpcn.training.runs import Run
@@ -160,8 +160,24 @@ def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
     return np.where(numbers < count, numbers, UNKNOWN)
 
 
+def trained_model(run: Run, graph: Graph, number: int) -> tuple[NodeClassifier, Problem]:
+    """The model of split `number` with its best weights, and the graph it was trained on as tensors."""
+    if graph.num_nodes != run.graph["nodes"]:
+        raise DataError(
+            f"{graph.name} has {graph.num_nodes:,} nodes; {run.path} was trained on {run.graph['nodes']:,}, name those"
+        )
+    graph, _ = match_features(run, graph)
+    problem = _problem(run, graph)
+    return _restored(run, number, problem, _known_rows(run, graph)), problem
+
+
 @torch.no_grad()
 def _one_split(run: Run, number: int, problem: Problem, known: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    logits: Tensor = _restored(run, number, problem, known)(problem.x, problem.adjacency)
+    return np.asarray(torch.softmax(logits.double(), dim=1).numpy())
+
+
+def _restored(run: Run, number: int, problem: Problem, known: npt.NDArray[np.int64]) -> NodeClassifier:
     found = checkpoint.load(run.folder(number), "model", run.key(number))
     if found is None:
         raise CheckpointError(
@@ -175,9 +191,7 @@ def _one_split(run: Run, number: int, problem: Problem, known: npt.NDArray[np.in
         model.load_state_dict(fitting)
     except RuntimeError as error:
         raise CheckpointError(f"the model of split {number} in {run.path} does not fit its configuration") from error
-    model.eval()
-    logits: Tensor = model(problem.x, problem.adjacency)
-    return np.asarray(torch.softmax(logits.double(), dim=1).numpy())
+    return model.eval()
 
 
 def _per_node_names(run: Run) -> set[str]:

@@ -1,0 +1,157 @@
+"""`gpcn bound`: the generalization bound of a model, term by term."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpcn.cli.options import Json, Mirror, load_for_run
+from gpcn.cli.output import console, print_json, safe, table
+from gpcn.cli.training_options import Seed, Settings, read_settings
+from gpcn.errors import ConfigError
+
+
+def bound(
+    what: Annotated[str, typer.Argument(metavar="RUN|GRAPH", help="A folder of gpcn train, or a graph to train on.")],
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="For a GRAPH: gpcn, gpcn-link, agpcn or agpcn-link.")
+    ] = None,
+    settings: Settings = None,
+    split: Annotated[int, typer.Option("--split", min=0, help="Which split.")] = 0,
+    of: Annotated[
+        str, typer.Option("--spectrum", help="singular values, or eigen value moduli as the paper writes.")
+    ] = "singular",
+    coefficients: Annotated[
+        str, typer.Option("--coefficients", help="model, binomial or printed (L γ^k, as in the paper).")
+    ] = "model",
+    constant: Annotated[float, typer.Option("--constant", help="C' of the printed theorems, which is unknown.")] = 1.0,
+    delta: Annotated[float, typer.Option("--delta", help="The bound holds with probability 1 - delta.")] = 0.05,
+    seed: Seed = None,
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
+    """Compute the generalization bound of a trained model: as the paper prints it, and as its proof supports it.
+
+    Example: [bold]gpcn bound texas --model gpcn-link --set hidden=64[/bold]
+    """
+    if of not in ("singular", "eigen"):
+        raise ConfigError(f"--spectrum is {of!r}; expected singular or eigen")
+    if coefficients not in ("model", "binomial", "printed"):
+        raise ConfigError(f"--coefficients is {coefficients!r}; expected model, binomial or printed")
+    if (Path(what) / "config.json").is_file():
+        if model is not None or settings or seed is not None:
+            raise ConfigError(f"{what} is a run; --model, --set and --seed are for a graph that is still to be trained")
+        trained = _from_run(Path(what), split, mirror)
+    else:
+        trained = _from_graph(what, model or "gpcn", read_settings(settings), seed or 0, split, mirror)
+    document = _document(trained, of, coefficients, constant, delta)
+    if json:
+        print_json(document)
+    else:
+        _show(document)
+
+
+def _from_run(path: Path, split: int, mirror: Path | None) -> dict[str, Any]:
+    from gpcn.training.prediction import trained_model
+    from gpcn.training.runs import Run
+
+    run = Run.open(path)
+    (told,) = run.result([split])["splits"] or (None,)
+    if told is None:
+        raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
+    graph = load_for_run(run, None, None, mirror)
+    model, problem = trained_model(run, graph, split)
+    sizes = {role: sum(told["metrics"][role]["support"]) for role in ("train", "test")}
+    scores = {role: told[role] for role in ("train", "test")}
+    return {"model": model, "problem": problem, "name": run.config.model, "graph": graph.name, "split": split} | {
+        "sizes": sizes,
+        "scores": scores,
+    }
+
+
+def _from_graph(
+    name: str, model: str, settings: dict[str, Any], seed: int, split: int, mirror: Path | None
+) -> dict[str, Any]:
+    from gpcn.data.load import load
+    from gpcn.training.config import TrainConfig
+    from gpcn.training.evaluation import evaluate
+    from gpcn.training.problem import Problem
+    from gpcn.training.trainer import Trainer
+
+    graph = load(name, mirror=mirror)
+    if split >= len(graph.splits):
+        raise ConfigError(f"there is no split {split}; {graph.name} has {len(graph.splits)}")
+    config = TrainConfig.of(model, seed=seed, **settings)
+    problem, parts = Problem.of(graph, config), graph.splits[split]
+    trainer = Trainer(problem, config, parts, split)
+    trainer.run()
+    likely = trainer.best_logits().double().softmax(1).numpy()
+    scores = {
+        role: evaluate(likely[getattr(parts, role)], graph.labels[getattr(parts, role)], graph.metric)["score"]
+        for role in ("train", "test")
+    }
+    sizes = {role: len(getattr(parts, role)) for role in ("train", "test")}
+    return {"model": trainer.model, "problem": problem, "name": model, "graph": graph.name, "split": split} | {
+        "sizes": sizes,
+        "scores": scores,
+    }
+
+
+def _document(trained: dict[str, Any], of: Any, coefficients: Any, constant: float, delta: float) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from gpcn.theory.bounds import C_0, corrected, printed, transductive
+    from gpcn.theory.quantities import measure, normalized
+    from gpcn.theory.spectrum import power_sums
+
+    problem, model = trained["problem"], trained["model"]
+    layers = getattr(model, "layers", 1)
+    sums = power_sums(normalized(problem.adjacency), 2 * layers if isinstance(layers, int) else 2, of=of)
+    given = measure(
+        model,
+        problem.x,
+        problem.adjacency,
+        spectrum=sums,
+        coefficients=coefficients,
+        constant=constant,
+        **trained["sizes"],
+    )
+    bounds = {each.version: each for each in (printed(given), corrected(given))}
+    return {
+        "graph": trained["graph"],
+        "model": trained["name"],
+        "split": trained["split"],
+        "train_score": trained["scores"]["train"],
+        "test_score": trained["scores"]["test"],
+        "quantities": asdict(given),
+        "spectrum": {"of": sums.of, "method": sums.method, "errors": sums.errors.tolist()},
+        "constants": {"c_prime": constant, "c_0": C_0, "delta": delta, "Q": given.q, "p": given.p},
+        "bounds": {
+            name: each.describe() | {"transductive": transductive(each, given, delta=delta).describe()}
+            for name, each in bounds.items()
+        },
+    }
+
+
+def _show(document: dict[str, Any]) -> None:
+    to = console()
+    first, second = (document["bounds"][name] for name in ("printed", "corrected"))
+    rows = table("term", "as printed", "as the proof supports", numeric=("as printed", "as the proof supports"))
+    for name in dict.fromkeys([*first["terms"], *second["terms"]]):
+        cells = [f"{each['terms'][name]:,.4g}" if name in each["terms"] else "" for each in (first, second)]
+        rows.add_row(name, *cells)
+    rows.add_row("total, complexity / Q", *(f"{each['total']:,.4g}" for each in (first, second)))
+    rows.add_row("largest", *(each["dominant"] for each in (first, second)))
+    rows.add_row("test error ≤ train error +", *(f"{each['transductive']['gap']:,.4g}" for each in (first, second)))
+    to.print(f"{safe(document['model'])} on {safe(document['graph'])}, split {document['split']}", highlight=False)
+    to.print(rows, highlight=False)
+    known = document["constants"]
+    to.print(
+        f"with probability {1 - known['delta']:g}; C' = {known['c_prime']:g} is assumed, for the paper gives no value; "
+        f"{document['spectrum']['of']} values, {document['spectrum']['method']}",
+        highlight=False,
+    )
+    gap = document["train_score"] - document["test_score"]
+    to.print(f"measured: train {document['train_score']:.2f}, test {document['test_score']:.2f}, gap {gap:.2f} points")

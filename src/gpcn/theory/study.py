@@ -1,0 +1,85 @@
+"""Bound against gap: train, measure the bound's terms, and put them beside what happened on test nodes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from gpcn.graph import Graph
+from gpcn.nn.memory import reuse_freed_memory
+from gpcn.theory.bounds import corrected, printed
+from gpcn.theory.oversmoothing import dirichlet_energy, layer_states, mean_average_distance
+from gpcn.theory.quantities import measure, normalized
+from gpcn.theory.spectrum import PowerSums, power_sums
+from gpcn.training.config import TrainConfig
+from gpcn.training.problem import Problem
+from gpcn.training.trainer import Trainer
+
+DEEPEST = 16
+
+
+def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, Any]:
+    """Train split `number`; both bounds, the gap between test and training, and how smooth each layer's states are.
+
+    All at the best epoch. The gap in loss is test minus training, in accuracy training minus test: both grow with
+    overfitting.
+    """
+    reuse_freed_memory()
+    problem = Problem.of(graph, config)
+    split = graph.splits[number]
+    trainer = Trainer(problem, config, split, number)
+    trainer.run()
+    logits = trainer.best_logits().double()
+    model: Any = trainer.model
+    sums = spectrum_of(problem.graph)
+    found = measure(model, problem.x, problem.adjacency, train=len(split.train), test=len(split.test), spectrum=sums)
+    states = layer_states(model, problem.x, problem.adjacency)
+    links = problem.graph.adjacency
+    labels = torch.tensor(graph.labels)
+    parts = {role: torch.tensor(getattr(split, role)) for role in ("train", "val", "test")}
+    loss = {role: float(F.cross_entropy(logits[part], labels[part])) for role, part in parts.items()}
+    right = {
+        role: 100 * float((logits[part].argmax(1) == labels[part]).double().mean()) for role, part in parts.items()
+    }
+    first, second = printed(found), corrected(found)
+    return {
+        "printed": first.total,
+        "printed_dominant": first.dominant,
+        "corrected": second.total,
+        "corrected_dominant": second.dominant,
+        "mu": found.mu,
+        "train": right["train"],
+        "test": right["test"],
+        "gap": right["train"] - right["test"],
+        "loss_gap": loss["test"] - loss["train"],
+        "residual_norm": found.residual_norm,
+        "energy": [dirichlet_energy(state, links) for state in states],
+        "distance": [mean_average_distance(state, links) for state in states],
+        "epochs": trainer.epoch,
+    }
+
+
+def spectrum_of(graph: Graph) -> PowerSums:
+    """Power sums of `Ā` up to what the deepest model of the study needs, computed once per graph."""
+    key = graph.fingerprint()
+    if key not in _spectra():
+        from gpcn.nn import Adjacency
+
+        _spectra()[key] = power_sums(normalized(Adjacency.of(graph)), 2 * DEEPEST)
+    return _spectra()[key]
+
+
+@lru_cache
+def _spectra() -> dict[str, PowerSums]:
+    return {}
+
+
+def rank_correlation(first: Any, second: Any) -> float:
+    """Spearman's: 1 where both order the same way."""
+    from scipy.stats import spearmanr
+
+    return float(np.asarray(spearmanr(first, second).statistic))
