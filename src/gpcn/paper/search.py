@@ -73,9 +73,10 @@ class Plan:
 
 
 FAMILY_PLAN = Plan(draws=10, mutations=10, first=(0,), last=(0, 1, 2), finalists=3)
-SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=4)
+SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=2)
 LARGE_FAMILY_PLAN = replace(FAMILY_PLAN, width=64)
 BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1), patience=20)
+BASELINE_PATIENCE = 50  # of the trainings that follow
 SMALL = 1000  # nodes; below it a split costs a second or two and says little, so there are more of both
 LARGE = 5000  # nodes; above it width 512 costs minutes a split, so the search of ours starts narrow
 
@@ -136,7 +137,7 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
     names = {each.name for each in zoo.entry(model).hyperparameters}
     own = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space and each.name != "hidden"}
     choices = {**own, **COMMON}
-    fixed: Settings = {"hidden": 64} if "hidden" in names else {}
+    fixed: Settings = {"patience": BASELINE_PATIENCE} | ({"hidden": 64} if "hidden" in names else {})
     settings = [fixed, *(fixed | draw(_known(model, choices), rng) for _ in range(plan.draws))]
     ranked = scored(settings, plan, False)
     how = f"best of {len(settings)} configurations by crossed validation score on splits {_list(plan.first)}"
