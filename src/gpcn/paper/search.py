@@ -140,7 +140,9 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
     names = {each.name for each in zoo.entry(model).hyperparameters}
     own = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space and each.name != "hidden"}
     choices = {**own, **COMMON}
-    fixed: Settings = {"patience": BASELINE_PATIENCE} | ({"hidden": 64} if "hidden" in names else {})
+    fixed: Settings = {"patience": BASELINE_PATIENCE}
+    if "hidden" in names:
+        fixed["hidden"] = 64
     settings = [fixed, *(fixed | draw(_known(model, choices), rng) for _ in range(plan.draws))]
     ranked = scored(settings, plan, False)
     how = f"best of {len(settings)} configurations by crossed validation score on splits {_list(plan.first)}"
