@@ -1,6 +1,7 @@
 """Finding recipes on validation nodes alone: `gpcn reproduce recipes`.
 
-The GPCN family starts from what the paper prints, draws other settings, and goes on from the best (`FAMILY_PLAN`).
+The GPCN family starts from what the paper prints for the model and its siblings, draws other settings, and goes on from
+the best (`FAMILY_PLAN`).
 Baselines get eight configurations on two splits each, the same for all (`BASELINE_PLAN`). Everything is scored by
 `training.probe`, so both rules for the best epoch are judged by one training. The draws depend on model and dataset
 alone, so a search that was interrupted asks the same questions again and finds their answers on disk.
@@ -55,6 +56,7 @@ class Plan:
     Args:
         draws: configurations drawn at random, besides those it starts from.
         mutations: of what it starts from, and once more of the best three.
+        of_siblings: of the best of what the paper prints for the other models of the family.
         first: splits for all configurations.
         last: splits for the finalists; none where the first round decides.
         finalists: how many.
@@ -70,12 +72,14 @@ class Plan:
     epochs: int = 150
     patience: int = 30
     width: int = 0
+    of_siblings: int = 4
 
 
 FAMILY_PLAN = Plan(draws=10, mutations=10, first=(0,), last=(0, 1, 2), finalists=3)
-SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=4)
+SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=2)
 LARGE_FAMILY_PLAN = replace(FAMILY_PLAN, width=64)
 BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1), patience=20)
+BASELINE_PATIENCE = 50  # of the trainings that follow
 SMALL = 1000  # nodes; below it a split costs a second or two and says little, so there are more of both
 LARGE = 5000  # nodes; above it width 512 costs minutes a split, so the search of ours starts narrow
 
@@ -136,7 +140,9 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
     names = {each.name for each in zoo.entry(model).hyperparameters}
     own = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space and each.name != "hidden"}
     choices = {**own, **COMMON}
-    fixed: Settings = {"hidden": 64} if "hidden" in names else {}
+    fixed: Settings = {"patience": BASELINE_PATIENCE}
+    if "hidden" in names:
+        fixed["hidden"] = 64
     settings = [fixed, *(fixed | draw(_known(model, choices), rng) for _ in range(plan.draws))]
     ranked = scored(settings, plan, False)
     how = f"best of {len(settings)} configurations by crossed validation score on splits {_list(plan.first)}"
@@ -162,6 +168,9 @@ def _find_family(model: str, dataset: str, plan: Plan, rng: np.random.Generator,
     ranked = scored(tried, plan, False)
     parents = [each.settings for each in ranked[:3]]
     more = [mutate(parents[i % 3], choices, rng) for i in range(plan.mutations)]
+    siblings = scored([_sibling(model, other, dataset) for other in FAMILY if other != model], plan, False)
+    more += [each.settings for each in siblings]
+    more += [mutate(siblings[0].settings, choices, rng) for _ in range(plan.of_siblings)]
     ranked = scored(tried + more, plan, False)
     finalists = [each.settings for each in ranked if each.settings not in starts][: plan.finalists]
     final = scored(finalists + starts, plan, True)
@@ -186,6 +195,13 @@ def _find_family(model: str, dataset: str, plan: Plan, rng: np.random.Generator,
             f"as printed; normalize_features and select by crossed validation score on splits {splits}",
         ),
     ]
+
+
+def _sibling(model: str, other: str, dataset: str) -> Settings:
+    """What the paper prints for another model of the family: one polynomial of the adjacency may suit them all."""
+    own = {each.name for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
+    settings = printed(other, dataset) or {}
+    return {name: value for name, value in settings.items() if name in own} | {"normalize_features": True}
 
 
 def draw(choices: dict[str, tuple[Value, ...]], rng: np.random.Generator) -> Settings:
