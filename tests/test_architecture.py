@@ -22,7 +22,8 @@ ALLOWED = {  # room -> rooms of the package it may import
     "data": CORE | {"data", "splits"},
     "nn": {"errors", "types", "validation", "graph", "nn"},
     "training": CORE | {"nn", "training", "data"},
-    "paper": CORE | {"data", "nn", "training", "paper"},
+    "theory": CORE | {"nn", "training", "theory"},
+    "paper": CORE | {"data", "nn", "training", "theory", "paper"},
     "estimator": CORE | {"nn", "training", "splits"},
 }
 ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli", "matplotlib": "paper"}

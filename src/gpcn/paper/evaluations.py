@@ -33,12 +33,12 @@ load_once = lru_cache(maxsize=2)(load_dataset)
 
 @dataclass(frozen=True)
 class Question:
-    """What to evaluate: `train` for scores on test nodes, `probe` for validation nodes alone."""
+    """What to evaluate: `train` for scores on test nodes, `probe` for validation nodes alone, `bound` for theory."""
 
     dataset: str
     config: TrainConfig
     split: int
-    kind: Literal["train", "probe"] = "train"
+    kind: Literal["train", "probe", "bound"] = "train"
 
     def key(self) -> str:
         """The same for the same question about the same graph."""
@@ -126,6 +126,7 @@ class Evaluations:
 
 def evaluate(question: Question) -> dict[str, Any]:
     """The answer, computed here and now."""
+    from gpcn.theory.study import bound_and_gap
     from gpcn.training.probe import probe
     from gpcn.training.splitrun import run_split
 
@@ -134,6 +135,8 @@ def evaluate(question: Question) -> dict[str, Any]:
     try:
         if question.kind == "probe":
             answer = probe(graph, question.config, question.split)
+        elif question.kind == "bound":
+            answer = bound_and_gap(graph, question.config, question.split)
         else:
             result = run_split(graph, question.config, question.split)
             answer = {key: result[key] for key in KEPT}
