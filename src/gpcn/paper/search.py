@@ -76,10 +76,11 @@ class Plan:
 
 
 FAMILY_PLAN = Plan(draws=10, mutations=10, first=(0,), last=(0, 1, 2), finalists=3)
-SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=2)
+SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=8, mutations=5, first=(0, 1), last=tuple(range(5)))
 LARGE_FAMILY_PLAN = replace(FAMILY_PLAN, width=64)
 BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1), patience=20)
-BASELINE_PATIENCE = 50  # of the trainings that follow
+LENGTH: Settings = {"epochs": 300, "patience": 60}  # of the trainings that follow, as in the last round
+BASELINE_PATIENCE = 50
 SMALL = 1000  # nodes; below it a split costs a second or two and says little, so there are more of both
 LARGE = 5000  # nodes; above it width 512 costs minutes a split, so the search of ours starts narrow
 
@@ -256,7 +257,9 @@ def _known(model: str, choices: dict[str, tuple[Value, ...]]) -> dict[str, tuple
 
 
 def _recipe(model: str, dataset: str, origin: Any, scored: Scored, how: str) -> Recipe:
-    return Recipe(model, dataset, origin, {**scored.settings, "select": scored.rule}, how, round(scored.score, 3))
+    length = LENGTH if origin == "ours" and model in FAMILY else {}
+    settings = {**scored.settings, **length, "select": scored.rule}
+    return Recipe(model, dataset, origin, settings, how, round(scored.score, 3))
 
 
 def _list(splits: tuple[int, ...]) -> str:
