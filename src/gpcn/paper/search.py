@@ -206,8 +206,10 @@ def _find_family(model: str, dataset: str, plan: Plan, rng: np.random.Generator,
 def _sibling(model: str, other: str, dataset: str) -> Settings:
     """What the paper prints for another model of the family: one polynomial of the adjacency may suit them all."""
     own = {each.name for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
-    settings = printed(other, dataset) or {}
-    return {name: value for name, value in settings.items() if name in own} | {"normalize_features": True}
+    settings = {name: value for name, value in (printed(other, dataset) or {}).items() if name in own}
+    if "adaptive" in own:
+        settings["adaptive"] = "relative"  # they start from another model's coefficients, large and small
+    return settings | {"normalize_features": True}
 
 
 def draw(choices: dict[str, tuple[Value, ...]], rng: np.random.Generator) -> Settings:
