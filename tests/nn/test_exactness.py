@@ -60,6 +60,9 @@ def literal_logits(model: NodeClassifier, x: Tensor, adjacency: Tensor) -> Tenso
             coefficients = make(model.layers, model.gamma)
         elif model.adaptive == "theta":
             coefficients = list(model.theta.unbind())
+        elif model.adaptive == "relative":
+            start = literal.binomial(model.layers, model.gamma)
+            coefficients = [share * each for share, each in zip(model.theta.unbind(), start, strict=True)]
         else:
             coefficients = literal.elementary_symmetric(model.theta)
         hidden = literal.polynomial(bar, hidden, coefficients, model.residual.weight, model.residual.bias)
@@ -253,6 +256,8 @@ def test_relative_theta_is_theta_and_starts_at_gpcn() -> None:
     x = torch.tensor(made.features, dtype=torch.float64)
     relative = transplanted(build("agpcn-relative", 6, 1, True), source)
     relative.gamma = source.gamma
+    with torch.no_grad():
+        relative.theta.fill_(1)
     assert_close(relative(x, made), source(x, made), "logits at the start")
     plain = transplanted(build("agpcn", 6, 1, True), source)
     with torch.no_grad():
