@@ -20,6 +20,7 @@ FAMILY = {
     "gpcn-link-fixed": (GPCNLink, {"gamma": 0.5, "num_nodes": NODES, "mu": 0.7, "learn_mu": False}),
     "agpcn": (AGPCN, {"gamma": 0.4}),
     "agpcn-scales": (AGPCN, {"gamma": 0.4, "adaptive": "scales"}),
+    "agpcn-relative": (AGPCN, {"gamma": 0.4, "adaptive": "relative"}),
     "agpcn-link": (AGPCNLink, {"gamma": 0.4, "num_nodes": NODES}),
     "generalized": (GeneralizedGPCN, {"gamma": 0.4}),
 }
@@ -59,6 +60,9 @@ def literal_logits(model: NodeClassifier, x: Tensor, adjacency: Tensor) -> Tenso
             coefficients = make(model.layers, model.gamma)
         elif model.adaptive == "theta":
             coefficients = list(model.theta.unbind())
+        elif model.adaptive == "relative":
+            start = literal.binomial(model.layers, model.gamma)
+            coefficients = [share * each for share, each in zip(model.theta.unbind(), start, strict=True)]
         else:
             coefficients = literal.elementary_symmetric(model.theta)
         hidden = literal.polynomial(bar, hidden, coefficients, model.residual.weight, model.residual.bias)
@@ -245,3 +249,18 @@ def test_features_may_be_an_operator_a_sparse_tensor_or_dense() -> None:
     expected = model(x, made)
     for given in (x.to_sparse_coo(), x.to_sparse_csr(), SparseOperator.from_torch(x.to_sparse_coo())):
         torch.testing.assert_close(model(given, made), expected)
+
+
+def test_relative_theta_is_theta_and_starts_at_gpcn() -> None:
+    made, source = graph(True, True), build("gpcn", 6, 1, True)
+    x = torch.tensor(made.features, dtype=torch.float64)
+    relative = transplanted(build("agpcn-relative", 6, 1, True), source)
+    relative.gamma = source.gamma
+    with torch.no_grad():
+        relative.theta.fill_(1)
+    assert_close(relative(x, made), source(x, made), "logits at the start")
+    plain = transplanted(build("agpcn", 6, 1, True), source)
+    with torch.no_grad():
+        relative.theta.uniform_(0.5, 2)
+        plain.theta.copy_(relative.coefficients())
+    assert_close(relative(x, made), plain(x, made), "logits")

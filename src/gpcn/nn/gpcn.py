@@ -78,8 +78,10 @@ class AGPCN(PolynomialModel):
     """Adaptive GPCN: the weight of every power of the adjacency is learned.
 
     Args:
-        adaptive: `theta` learns `θ_0..θ_L` freely, as the paper defines the model; `scales` learns one `s_i` per
-            residual layer, as the published code does, so that `θ_k = e_k(s)`, a strict subset.
+        adaptive: `theta` learns `θ_0..θ_L` freely, as the paper defines the model; `relative` learns the same `θ` as
+            `θ_k = r_k binom(L, k) γ^k` with `r` starting at 1, so that a step of Adam changes each coefficient by a
+            share of itself (with many layers and a small `γ` a plain step is many times the coefficient); `scales`
+            learns one `s_i` per residual layer, as the published code does, so that `θ_k = e_k(s)`, a strict subset.
         gamma: where learning starts: at GPCN's coefficients with this `γ`.
         (others as in `PolynomialModel`)
     """
@@ -91,22 +93,24 @@ class AGPCN(PolynomialModel):
         out_channels: int,
         *,
         gamma: float = 1.0,
-        adaptive: Literal["theta", "scales"] = "theta",
+        adaptive: Literal["theta", "relative", "scales"] = "theta",
         **options: object,
     ) -> None:
         super().__init__(in_channels, hidden_channels, out_channels, **options)  # type: ignore[arg-type]
-        if adaptive not in ("theta", "scales"):
-            raise ConfigError(f"adaptive is {adaptive!r}; expected theta or scales")
+        if adaptive not in ("theta", "relative", "scales"):
+            raise ConfigError(f"adaptive is {adaptive!r}; expected theta, relative or scales")
         if not math.isfinite(gamma):
             raise ConfigError(f"gamma is {gamma}; expected a finite number")
         self.gamma, self.adaptive = gamma, adaptive
-        self.theta = nn.Parameter(torch.empty(self.layers + (adaptive == "theta")))
+        self.theta = nn.Parameter(torch.empty(self.layers + (adaptive != "scales")))
         self._reset_theta()
 
     def _reset_theta(self) -> None:
         with torch.no_grad():
-            start = polynomial.binomial_coefficients(self.layers, self.gamma)
-            self.theta.copy_(start if self.adaptive == "theta" else torch.full_like(start[1:], self.gamma))
+            if self.adaptive == "theta":
+                self.theta.copy_(polynomial.binomial_coefficients(self.layers, self.gamma))
+            else:
+                self.theta.fill_(1.0 if self.adaptive == "relative" else self.gamma)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew, and start `θ` over."""
@@ -114,11 +118,14 @@ class AGPCN(PolynomialModel):
         self._reset_theta()
 
     def polynomial_coefficients(self) -> Tensor:
-        """`θ`, or what the learned scales amount to."""
+        """`θ`, or what the learned shares or scales amount to."""
+        if self.adaptive == "relative":
+            start = polynomial.binomial_coefficients(self.layers, self.gamma)
+            return self.theta * start.to(self.theta)
         return self.theta if self.adaptive == "theta" else polynomial.symmetric_coefficients(self.theta)
 
     def _convolve(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
-        if self.adaptive == "theta":
+        if self.adaptive != "scales":
             return self._weighted_powers(operator, hidden)
         for scale in self.theta:
             hidden = self._drop(hidden)

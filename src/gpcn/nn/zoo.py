@@ -119,8 +119,8 @@ ADAPTIVE = Hyperparameter(
     name="adaptive",
     kind=str,
     default="theta",
-    about="free θ_0..θ_L, or one scale per layer",
-    choices=("theta", "scales"),
+    about="free θ_0..θ_L, the same learned as shares of where they start, or one scale per layer",
+    choices=("theta", "relative", "scales"),
 )
 START = replace(GAMMA, default=1.0, about="γ: learning of θ starts at GPCN's coefficients with it", space=(0.25, 1.0))
 MU = Hyperparameter(

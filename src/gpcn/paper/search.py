@@ -76,10 +76,13 @@ class Plan:
 
 
 FAMILY_PLAN = Plan(draws=10, mutations=10, first=(0,), last=(0, 1, 2), finalists=3)
-SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=16, mutations=8, first=(0, 1, 2), last=tuple(range(10)), finalists=2)
+SMALL_FAMILY_PLAN = replace(FAMILY_PLAN, draws=8, mutations=5, first=(0, 1), last=tuple(range(5)))
 LARGE_FAMILY_PLAN = replace(FAMILY_PLAN, width=64)
 BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1), patience=20)
-BASELINE_PATIENCE = 50  # of the trainings that follow
+LENGTH: Settings = {"epochs": 300, "patience": 60}  # of the trainings that follow, as in the last round
+BASELINE_PATIENCE = 50
+SLOW_PLANS = {("h2gcn", "twitch-de"): replace(BASELINE_PLAN, first=(0,), epochs=60)}
+"""Exceptions: two steps reach 37 % of all pairs of nodes of twitch-de, so an epoch of H2GCN takes two seconds."""
 SMALL = 1000  # nodes; below it a split costs a second or two and says little, so there are more of both
 LARGE = 5000  # nodes; above it width 512 costs minutes a split, so the search of ours starts narrow
 
@@ -136,7 +139,7 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
 
     if model in FAMILY:
         return _find_family(model, dataset, _family_plan(load_once(dataset).num_nodes), rng, scored)
-    plan = BASELINE_PLAN
+    plan = SLOW_PLANS.get((model, dataset), BASELINE_PLAN)
     names = {each.name for each in zoo.entry(model).hyperparameters}
     own = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space and each.name != "hidden"}
     choices = {**own, **COMMON}
@@ -145,7 +148,10 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
         fixed["hidden"] = 64
     settings = [fixed, *(fixed | draw(_known(model, choices), rng) for _ in range(plan.draws))]
     ranked = scored(settings, plan, False)
-    how = f"best of {len(settings)} configurations by crossed validation score on splits {_list(plan.first)}"
+    how = (
+        f"best of {len(settings)} configurations by crossed validation score on split(s) {_list(plan.first)}, "
+        f"at most {plan.epochs} epochs"
+    )
     return [_recipe(model, dataset, "ours", ranked[0], how)]
 
 
@@ -200,8 +206,10 @@ def _find_family(model: str, dataset: str, plan: Plan, rng: np.random.Generator,
 def _sibling(model: str, other: str, dataset: str) -> Settings:
     """What the paper prints for another model of the family: one polynomial of the adjacency may suit them all."""
     own = {each.name for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
-    settings = printed(other, dataset) or {}
-    return {name: value for name, value in settings.items() if name in own} | {"normalize_features": True}
+    settings = {name: value for name, value in (printed(other, dataset) or {}).items() if name in own}
+    if "adaptive" in own:
+        settings["adaptive"] = "relative"  # they start from another model's coefficients, large and small
+    return settings | {"normalize_features": True}
 
 
 def draw(choices: dict[str, tuple[Value, ...]], rng: np.random.Generator) -> Settings:
@@ -256,7 +264,9 @@ def _known(model: str, choices: dict[str, tuple[Value, ...]]) -> dict[str, tuple
 
 
 def _recipe(model: str, dataset: str, origin: Any, scored: Scored, how: str) -> Recipe:
-    return Recipe(model, dataset, origin, {**scored.settings, "select": scored.rule}, how, round(scored.score, 3))
+    length = LENGTH if origin == "ours" and model in FAMILY else {}
+    settings = {**scored.settings, **length, "select": scored.rule}
+    return Recipe(model, dataset, origin, settings, how, round(scored.score, 3))
 
 
 def _list(splits: tuple[int, ...]) -> str:
