@@ -12,7 +12,7 @@ from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import Jobs, SplitNumbers, read_splits
 from gpcn.errors import ConfigError, near_matches
 
-TARGETS = ("table-1", "table-2", "table-3", "table-4", "figure-1", "figure-2", "variants", "all", "recipes")
+TARGETS = ("table-1", "table-2", "table-3", "table-4", "figure-1", "figure-2", "variants", "theory", "all", "recipes")
 
 
 def reproduce(
@@ -43,8 +43,9 @@ def reproduce(
 ) -> None:
     """Measure the paper's tables and ablations again, beside the paper's own numbers.
 
-    Stop it at any time; the same command goes on. [bold]variants[/bold] varies what the paper leaves open;
-    [bold]recipes[/bold] searches settings on validation nodes alone.
+    Stop it at any time; the same command goes on. [bold]variants[/bold] varies what the paper leaves open,
+    [bold]theory[/bold] puts the bound beside the measured gap, [bold]recipes[/bold] searches settings on validation
+    nodes alone.
 
     Example: [bold]gpcn reproduce table-2 --datasets texas,cornell --models gpcn,agpcn[/bold]
     """
@@ -85,7 +86,7 @@ def _measure(
     folder: Path,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    from gpcn.paper import ablation, page, published
+    from gpcn.paper import ablation, page, published, theory
     from gpcn.paper.recipes import ORIGINS
     from gpcn.paper.reproduction import cells, choose, measure
 
@@ -107,13 +108,22 @@ def _measure(
                 points = ablation.points(dataset, methods, recipes or "paper", study.sweeps)
                 found = ablation.measure(dataset, points, splits=splits or ablation.SPLITS, **options)
                 document["ablation"] += ablation.save(found, folder / study.file)
+    if what in ("theory", "all"):
+        named = choose(datasets, theory.DATASETS, "dataset", strict=what != "all")
+        measured_bounds = theory.measure(named, splits=splits or theory.SPLITS, **options)
+        document["theory"] = theory.save(measured_bounds, folder)
     page.save(folder)
     return document
 
 
 def _show(document: dict[str, Any], folder: Path) -> None:
     to = console()
-    for kind, shown in (("rows", _show_rows), ("ablation", _show_ablation), ("recipes", _show_recipes)):
+    for kind, shown in (
+        ("rows", _show_rows),
+        ("ablation", _show_ablation),
+        ("theory", _show_theory),
+        ("recipes", _show_recipes),
+    ):
         if document.get(kind):
             to.print(shown(document[kind]), highlight=False)
     to.print(f"kept in {safe(folder)}", highlight=False)
@@ -149,6 +159,20 @@ def _show_ablation(rows: list[dict[str, Any]]) -> Any:
     for row in rows:
         pair = _pair(row["mean"], row["std"])
         made.add_row(row["dataset"], row["method"], row["setting"], str(row["value"]), pair, safe(row["status"]))
+    return made
+
+
+def _show_theory(rows: list[dict[str, Any]]) -> Any:
+    numeric = ("L", "γ", "μ", "bound", "train", "test", "gap", "energy")
+    made = table("dataset", "model", *numeric[:4], "largest term", *numeric[4:], numeric=numeric)
+    for row in rows:
+        where = [row["dataset"], row["model"], *(f"{row[name]:g}" for name in ("layers", "gamma", "mu"))]
+        if row.get("corrected") is None:
+            made.add_row(*where, "–", safe(row["status"]))
+            continue
+        told = [f"{row['corrected']:.3g}", row["corrected_dominant"]]
+        told += [f"{row[name]:.1f}" for name in ("train", "test", "gap")]
+        made.add_row(*where, *told, f"{row['energy_last']:.3f}")
     return made
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpcn.atomic import replacing
-from gpcn.paper import figures, published, rows
+from gpcn.paper import figures, published, rows, theory
 from gpcn.paper.ablation import FIGURES
 from gpcn.paper.published import DATASETS, FAMILY, TABLES, Table
 from gpcn.paper.rows import Row
@@ -39,7 +39,9 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
             drawn.append((dataset, os.path.relpath(images / f"{name}.svg", page.parent)))
     parts = [INTRODUCTION, *_tables(table), _against_paper(table), _against_best(table), _ablations(drawn)]
     variants = rows.read(folder / "variants.csv", rows.ABLATION)
-    parts += [_variants(variants), _cost({"tables": table, "ablations": ablation, "variants": variants})]
+    bounds = rows.read(folder / "theory.csv", theory.COLUMNS)
+    parts += [_variants(variants), _theory(bounds, images, page)]
+    parts += [_cost({"tables": table, "ablations": ablation, "variants": variants, "theory": bounds})]
     with replacing(page) as stream:
         stream.write("\n".join(part for part in parts if part).encode())
     return page
@@ -159,6 +161,14 @@ def _variants(table: Sequence[Row]) -> str:
         told = " · ".join(f"{row['value']}: {_pair(row) if row['mean'] else row['status']}" for row in line)
         lines.append(f"| {dataset} | {method} | {setting} | {told} |")
     return "\n".join(lines) + "\n" if table else ""
+
+
+def _theory(bounds: Sequence[Row], images: Path, page: Path) -> str:
+    if not bounds:
+        return ""
+    theory.draw(bounds, images / "theory.svg")
+    link = os.path.relpath(images / "theory.svg", page.parent)
+    return f"## Bound against gap\n\n{theory.section(bounds)}\n![Bound against gap]({link})\n"
 
 
 def _cost(tables: Mapping[str, Sequence[Row]]) -> str:
