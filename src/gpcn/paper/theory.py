@@ -146,8 +146,8 @@ def section(table: Sequence[Row]) -> str:
     if not table:
         return ""
     lines = [
-        "GPCN over `L` ∈ {1, 2, 4, 8, 16} and `γ` ∈ {2^-8 … 2^2}, width 64, no dropout, splits 0 to 2. Rank correlation "
-        "(Spearman) with the gap between training and test and with test accuracy:\n",
+        "GPCN over `L` ∈ {1, 2, 4, 8, 16} and `γ` ∈ {2^-8 … 2^2}, width 64, no dropout, splits 0 to 2. Rank "
+        "correlation (Spearman) with the gap between training and test and with test accuracy:\n",
         "| dataset | points | bound ~ gap | bound ~ loss gap | bound ~ test | L ~ test | γ ~ test | L ~ energy |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
