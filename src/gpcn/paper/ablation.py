@@ -32,7 +32,8 @@ VARIANTS: dict[str, tuple[Value, ...]] = {
     "bias": (False, True),
     "dropout_mode": ("collapsible", "residual"),
     "coefficients": ("binomial", "printed"),
-    "adaptive": ("theta", "scales"),
+    "adaptive": ("theta", "relative", "scales"),
+    "gamma": (1.0, 0.25, 0.0625),
 }
 """Where paper, tables and code disagree or say nothing."""
 VARIED = ("chameleon", "texas", "wisconsin")
