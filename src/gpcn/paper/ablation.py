@@ -38,6 +38,7 @@ VARIANTS: dict[str, tuple[Value, ...]] = {
 """Where paper, tables and code disagree or say nothing."""
 VARIED = ("chameleon", "texas", "wisconsin")
 SPLITS = (0, 1, 2)
+LENGTH: dict[str, Value] = {"epochs": 300, "patience": 50}
 KEY = ("dataset", "method", "setting", "value")
 
 
@@ -81,7 +82,9 @@ def points(
             raise ConfigError(f"there is no recipe for {method} on {dataset}")
         own = {each.name for each in (*zoo.entry(method).hyperparameters, *TRAINING)}
         for setting in (name for name in sweeps if name in own):
-            found += [Point(method, setting, value, base.config({setting: value})) for value in sweeps[setting]]
+            found += [
+                Point(method, setting, value, base.config({**LENGTH, setting: value})) for value in sweeps[setting]
+            ]
     return found
 
 
