@@ -16,6 +16,7 @@ from gpcn.cli.inspect import show
 from gpcn.data import catalog
 from gpcn.data.benchmark import is_available, load_dataset
 from gpcn.inspection import inspect
+from gpcn.paper import page, rows
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -91,7 +92,17 @@ def picture(name: str, target: Path) -> None:
     target.write_text(re.sub(r"(?s)@font-face \{.*?\}\s*", "", text))  # no request to a font host
 
 
+def results() -> None:
+    """docs/results.md and its figures, and the README's table, from results/."""
+    page.save(ROOT / "results", ROOT / "docs" / "results.md", ROOT / "docs" / "images")
+    table = rows.read(ROOT / "results" / "reproduction.csv", rows.REPRODUCTION)
+    put_between(ROOT / "README.md", "results", page.best_table(table))
+
+
 if __name__ == "__main__":
+    results()
+    if sys.argv[1:] == ["results"]:
+        sys.exit()
     put_between(ROOT / "README.md", "datasets", dataset_table())
     put_between(ROOT / "README.md", "speed", speed_table())
     put_between(ROOT / "README.md", "demo", demo_output())

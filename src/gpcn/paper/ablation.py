@@ -32,11 +32,13 @@ VARIANTS: dict[str, tuple[Value, ...]] = {
     "bias": (False, True),
     "dropout_mode": ("collapsible", "residual"),
     "coefficients": ("binomial", "printed"),
-    "adaptive": ("theta", "scales"),
+    "adaptive": ("theta", "relative", "scales"),
+    "gamma": (1.0, 0.25, 0.0625),
 }
 """Where paper, tables and code disagree or say nothing."""
 VARIED = ("chameleon", "texas", "wisconsin")
 SPLITS = (0, 1, 2)
+LENGTH: dict[str, Value] = {"epochs": 300, "patience": 50}
 KEY = ("dataset", "method", "setting", "value")
 
 
@@ -80,7 +82,9 @@ def points(
             raise ConfigError(f"there is no recipe for {method} on {dataset}")
         own = {each.name for each in (*zoo.entry(method).hyperparameters, *TRAINING)}
         for setting in (name for name in sweeps if name in own):
-            found += [Point(method, setting, value, base.config({setting: value})) for value in sweeps[setting]]
+            found += [
+                Point(method, setting, value, base.config({**LENGTH, setting: value})) for value in sweeps[setting]
+            ]
     return found
 
 
