@@ -1,0 +1,130 @@
+"""Bound against gap, and `gpcn bound` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpcn import save, synthesize
+from gpcn.paper import theory
+from gpcn.paper.rows import read, write
+from gpcn.theory.study import bound_and_gap, rank_correlation
+from gpcn.training.config import TrainConfig
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def gpcn(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "gpcn", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | env, check=False)
+
+
+@pytest.fixture(scope="module")
+def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("graph") / "g.npz"
+    save(synthesize(nodes=120, classes=3, degree=4, splits=2, directed=True), path)
+    return path
+
+
+def test_a_point_of_the_study() -> None:
+    graph = synthesize(nodes=100, classes=2, degree=4, splits=1)
+    config = TrainConfig.of("gpcn", hidden=8, layers=3, gamma=0.5, epochs=15, dropout=0)
+    found = bound_and_gap(graph, config, 0)
+    assert found["gap"] == pytest.approx(found["train"] - found["test"])
+    assert len(found["energy"]) == len(found["distance"]) == 4
+    assert found["corrected"] > 0
+    assert found["mu"] == 1
+    deeper = bound_and_gap(graph, TrainConfig.of("gpcn", hidden=8, layers=8, gamma=4, epochs=3, dropout=0), 0)
+    assert deeper["corrected"] > 100 * found["corrected"]
+    assert deeper["corrected_dominant"].startswith("hop_")
+
+
+def test_terms_by_name_total_dominant_and_constants(mirror: Path) -> None:
+    words = ("bound", "texas", "--model", "gpcn-link", "--set", "hidden=16", "--set", "epochs=20", "--json")
+    answer = gpcn(*words, GPCN_MIRROR=str(mirror))
+    assert answer.returncode == 0, answer.stderr
+    told = json.loads(answer.stdout)
+    for version in ("printed", "corrected"):
+        bound = told["bounds"][version]
+        assert bound["total"] == pytest.approx(sum(bound["terms"].values()))
+        assert bound["terms"][bound["dominant"]] == max(bound["terms"].values())
+        assert {"features", "hop_1", "hop_2", "links"} <= set(bound["terms"])
+        assert bound["transductive"]["gap"] > bound["transductive"]["complexity"]
+    assert told["constants"]["c_prime"] == 1
+    assert told["constants"]["Q"] == pytest.approx(1 / 87 + 1 / 37)
+    assert told["spectrum"]["of"] == "singular"
+    assert told["quantities"]["mu"] == pytest.approx(0.5, abs=0.3)
+
+
+def test_a_run_and_the_same_training_have_the_same_bound(graph_file: Path, tmp_path: Path) -> None:
+    settings = ("--model", "agpcn-link", "--set", "hidden=8", "--set", "epochs=12")
+    assert gpcn("train", graph_file, *settings, "--out", tmp_path / "run", "--jobs", 1).returncode == 0
+    first = json.loads(gpcn("bound", tmp_path / "run", "--split", 1, "--json").stdout)
+    second = json.loads(gpcn("bound", graph_file, *settings, "--split", 1, "--json").stdout)
+    assert first["bounds"]["corrected"]["total"] == pytest.approx(second["bounds"]["corrected"]["total"], rel=1e-4)
+    assert (first["train_score"], first["test_score"]) == (second["train_score"], second["test_score"])
+    shown = gpcn("bound", tmp_path / "run")
+    assert shown.returncode == 0
+    for words in ("features", "links", "as the proof supports", "largest", "C' = 1 is assumed"):
+        assert words in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--model", "mlp"), "not MLP"),
+        (("--set", "bias=true"), "without biases"),
+        (("--split", "7"), "there is no split 7"),
+        (("--spectrum", "all"), "expected singular or eigen"),
+        (("--coefficients", "all"), "expected model, binomial or printed"),
+        (("--delta", "2"), "expected a probability"),
+    ],
+)
+def test_bad_words_are_one_sentence(words: tuple[str, ...], expected: str, graph_file: Path) -> None:
+    answer = gpcn("bound", graph_file, "--set", "epochs=2", *words)
+    assert answer.returncode == 2
+    assert expected in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+def test_the_study_covers_what_it_says() -> None:
+    found = [where for _, where in theory.points()]
+    assert len(found) == 5 * 6 + 5
+    assert {where["layers"] for where in found} == {1, 2, 4, 8, 16}
+    for config, where in theory.points():
+        assert config["gamma"] == where["gamma"]
+        assert where["model"] == "gpcn" or config["mu"] == where["mu"]
+
+
+def test_rank_correlation_section_and_figure(tmp_path: Path) -> None:
+    assert rank_correlation([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
+    table = []
+    for number, (_, where) in enumerate(theory.points()):
+        row = {"dataset": "texas", **where, "printed": 10.0 * number, "corrected": 1.0 + number, "gap": 3.0 * number}
+        row |= {"corrected_dominant": "hop_1", "train": 99.0, "test": 70 - number, "loss_gap": 0.1, "energy_last": 0.5}
+        table.append(row | {"energy": json.dumps(list(np.linspace(1, 0.1, 17))), "splits": 3})
+    theory.save(table, tmp_path)
+    kept = read(tmp_path / "theory.csv", theory.COLUMNS)
+    assert len(kept) == 35
+    (row,) = theory.correlations(kept)
+    assert row["corrected~gap"] == 1
+    assert row["corrected~test"] == -1
+    assert "| texas | 30 | +1.00 |" in theory.section(kept)
+    theory.draw(kept, tmp_path / "a.svg")
+    assert "corrected bound" in (tmp_path / "a.svg").read_text()
+    write(tmp_path / "theory.csv", theory.COLUMNS, table, theory.KEY)
+    assert len(read(tmp_path / "theory.csv", theory.COLUMNS)) == 35
+
+
+def test_committed_study() -> None:
+    table = read(ROOT / "results" / "theory.csv", theory.COLUMNS)
+    assert {row["dataset"] for row in table} == set(theory.DATASETS)
+    assert len(table) == 3 * 35
+    assert all(int(row["splits"]) == 3 for row in table)
+    assert all("+changes" not in row["commit"] for row in table)
