@@ -22,7 +22,7 @@ from gpcn.paper.rows import REPRODUCTION, SPLITS, read
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
 AT_HAND = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin", "cora", "citeseer", "twitch-de")
-COMPLETE = ("chameleon", "cornell", "texas", "wisconsin", "cora", "citeseer")
+COMPLETE = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin", "cora", "citeseer")
 
 
 def command(*words: object) -> list[str]:

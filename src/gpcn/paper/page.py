@@ -23,7 +23,8 @@ How settings were found: on validation nodes alone, by `gpcn reproduce recipes`.
 half is scored at the epoch the other half chooses, so that the rule for the best epoch (validation loss or validation
 score) can be compared like any other setting. One setting per model and dataset serves all splits, as in the paper. For
 the GPCN family there are two recipes, what the paper prints and what we found; the tables show the one with the better
-validation score. Baselines have eight configurations of width 64 on two splits each, the same budget for all.
+validation score. Baselines have eight configurations of width 64 on two splits each, the same budget for all but one
+(H2GCN on twitch-de, where an epoch takes two seconds: one split, 60 epochs). A dash is what was not measured yet.
 """
 
 
