@@ -80,3 +80,21 @@ def test_all_methods_have_a_recipe_that_builds(dataset: str) -> None:
         else:
             assert model in FAMILY
     assert all(recipe(model, dataset, "paper") is None for model in BASELINES)
+
+
+AT_HAND = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin", "cora", "citeseer", "twitch-de")
+
+
+@pytest.mark.parametrize("dataset", AT_HAND)
+def test_datasets_at_hand_have_recipes_of_ours_with_their_validation_score(dataset: str) -> None:
+    for model in METHODS:
+        found = recipe(model, dataset, "ours")
+        assert found is not None
+        assert found.validation is not None
+        assert found.settings["select"] in ("loss", "metric")
+        assert "crossed validation score" in found.how
+    for model in FAMILY:
+        paper = recipe(model, dataset, "paper")
+        assert paper is not None
+        assert paper.validation is not None
+        assert {**paper.settings, **(printed(model, dataset) or {})} == dict(paper.settings)  # printed ones are kept

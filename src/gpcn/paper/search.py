@@ -47,6 +47,18 @@ FAMILY_SPACE: dict[str, tuple[Value, ...]] = COMMON | {
     "link_decay": (-1.0, 1e-2, 5e-2),
 }
 """What our search of the family draws from; `paper.recipes.space` is the paper's own grid."""
+NEARLY_LINK: Settings = {
+    "lr": 0.05,
+    "weight_decay": 1e-5,
+    "hidden": 256,
+    "layers": 1,
+    "mlp_layers": 1,
+    "gamma": 2.0**-4,
+    "dropout": 0.0,
+    "mu": 0.1,
+    "normalize_features": True,
+}
+"""What the baseline LINK likes on validation nodes: little decay, and here little convolution."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +186,10 @@ def _find_family(model: str, dataset: str, plan: Plan, rng: np.random.Generator,
     ranked = scored(tried, plan, False)
     parents = [each.settings for each in ranked[:3]]
     more = [mutate(parents[i % 3], choices, rng) for i in range(plan.mutations)]
-    siblings = scored([_sibling(model, other, dataset) for other in FAMILY if other != model], plan, False)
+    related = [_sibling(model, other, dataset) for other in FAMILY if other != model]
+    if "mu" in choices:
+        related.append(NEARLY_LINK)
+    siblings = scored(related, plan, False)
     more += [each.settings for each in siblings]
     more += [mutate(siblings[0].settings, choices, rng) for _ in range(plan.of_siblings)]
     ranked = scored(tried + more, plan, False)
