@@ -155,8 +155,8 @@ def _show_ablation(rows: list[dict[str, Any]]) -> Any:
 def _show_recipes(rows: list[dict[str, Any]]) -> Any:
     made = table("dataset", "method", "recipe", "validation", "settings", numeric=("validation",))
     for row in rows:
-        settings = " ".join(f"{name}={value}" for name, value in row["settings"].items())
-        made.add_row(row["dataset"], row["model"], row["origin"], number(row["validation"], 2), settings)
+        settings = " ".join(f"{name}={value}" for name, value in row["settings"].items()) or row["how"]
+        made.add_row(row["dataset"], row["model"], row["origin"], number(row["validation"], 2), safe(settings))
     return made
 
 
