@@ -88,7 +88,7 @@ def test_verdicts(mean: float, expected: str) -> None:
 
 def test_the_figure_has_a_line_per_method_and_is_the_same_each_time(tmp_path: Path) -> None:
     table = []
-    for point in ablation.points("chameleon"):
+    for point in ablation.points(*ablation.STUDIES["figure-1"]):
         same = {"dataset": "chameleon", "method": point.method, "setting": point.setting, "value": point.value}
         table.append({**same, "mean": "60", "std": "1"})
     figures.draw("chameleon", table, tmp_path / "a.svg")
@@ -101,7 +101,7 @@ def test_the_figure_has_a_line_per_method_and_is_the_same_each_time(tmp_path: Pa
 
 
 def test_the_ablation_varies_one_setting_at_a_time() -> None:
-    found = ablation.points("squirrel")
+    found = ablation.points(*ablation.STUDIES["figure-2"])
     assert len(found) == 4 * (5 + 5 + 4) + (5 + 4)  # GPRGNN has no γ
     for method in ablation.METHODS:
         for setting, values in ablation.SWEEPS.items():

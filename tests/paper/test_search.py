@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from gpcn import Graph, synthesize
+from gpcn.errors import CheckpointError
 from gpcn.paper import search
 from gpcn.paper.evaluations import Evaluations, Question
+from gpcn.paper.family_search import FamilySearch
+from gpcn.paper.plans import family_plan
 from gpcn.paper.published import BASELINES, FAMILY
+from gpcn.paper.scoring import Scorer
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import crossed, probe
 
@@ -93,11 +97,45 @@ def test_every_baseline_gets_eight_configurations_on_two_splits(model: str, pret
 def test_the_family_gets_a_recipe_of_ours_and_what_the_paper_leaves_open(model: str, pretended: Pretended) -> None:
     ours, paper = search.find(model, "texas", pretended)
     assert (ours.origin, paper.origin) == ("ours", "paper")
-    assert paper.settings == {"normalize_features": True, "select": "metric"}
+    start = {"gamma": 1.0} if model.startswith("a") else {}
+    assert paper.settings == {"normalize_features": True, **start, "select": "metric"}
     assert ours.validation is not None
     assert ours.config().model == model
     assert {question.kind for question in pretended.asked} == {"probe"}
     assert ours.settings.get("link_decay") is None or "link" in model
+
+
+def test_models_of_the_family_try_what_the_others_found(pretended: Pretended) -> None:
+    scorer = Scorer("texas", family_plan(300), pretended)
+    searching = FamilySearch(scorer, directed=True)
+    found = searching.first("gpcn").best.settings
+    pretended.asked.clear()
+    searching.second("agpcn-link")
+    same = [q.config for q in pretended.asked if q.config.model == "agpcn-link" and q.config["adaptive"] == "relative"]
+    assert any(all(config[name] == value for name, value in found.items()) for config in same)
+
+
+def test_directions_are_tried_at_the_papers_settings_only_where_there_are_any(pretended: Pretended) -> None:
+    for directed in (False, True):
+        pretended.asked.clear()
+        FamilySearch(Scorer("texas", family_plan(300), pretended), directed=directed).left_open("gpcn")
+        assert any(q.config["symmetrize"] for q in pretended.asked) == directed
+
+
+def test_a_dataset_that_is_not_here_is_a_row_that_says_so(
+    pretended: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "is_available", lambda entry: False)
+    (row,) = search.find_all(["texas"], ["gpcn"], tmp_path / "recipes.json", evaluations=pretended)
+    assert "not available" in row["how"]
+    assert not (tmp_path / "recipes.json").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"a": 1}', "[{}]"])
+def test_a_damaged_list_of_recipes_is_refused_in_a_sentence(text: str, pretended: Pretended, tmp_path: Path) -> None:
+    (tmp_path / "recipes.json").write_text(text)
+    with pytest.raises(CheckpointError, match="is not a list of recipes"):
+        search.find_all(["texas"], ["gcn"], tmp_path / "recipes.json", evaluations=pretended)
 
 
 def test_the_same_search_asks_the_same_questions(pretended: Pretended) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -32,21 +33,24 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
-def training_progress(title: str) -> Iterator[Callable[[Tick], None] | None]:
-    """A function to call with progress, or `None` where nobody is watching."""
+def _shown(*more: ProgressColumn, **options: Any) -> Iterator[Progress | None]:
+    """A bar that counts, with `more` columns; `None` where nobody is watching."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[numbers]}"),
-        _Rate(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), *more)
+    with Progress(*columns, console=console, transient=True, **options) as progress:
+        yield progress
+
+
+@contextmanager
+def training_progress(title: str) -> Iterator[Callable[[Tick], None] | None]:
+    """A function to call with progress, or `None` where nobody is watching."""
+    with _shown(TextColumn("{task.fields[numbers]}"), _Rate(), TimeRemainingColumn()) as progress:
+        if progress is None:
+            yield None
+            return
         tasks: dict[int, TaskID] = {}
 
         def tick(news: Tick) -> None:
@@ -62,19 +66,11 @@ def training_progress(title: str) -> Iterator[Callable[[Tick], None] | None]:
 @contextmanager
 def counting_progress(title: str) -> Iterator[Callable[[int, int, Question], None] | None]:
     """A function to call with what is done of how many, or `None` where nobody is watching."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as progress:
+    columns = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    with _shown(*columns, speed_estimate_period=600) as progress:
+        if progress is None:
+            yield None
+            return
         task = progress.add_task(title, total=None)
 
         def tick(done: int, total: int, question: Question) -> None:

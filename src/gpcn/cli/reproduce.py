@@ -29,7 +29,7 @@ def reproduce(
         typer.Option(
             "--recipes",
             metavar="paper|ours",
-            help="As the paper prints, or as we found on validation nodes (tables: both; figures: paper).",
+            help="As the paper prints, or as we found on validation nodes (tables: both; figures: the better).",
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what was evaluated; run again to go on.")] = Path(
@@ -92,22 +92,23 @@ def _measure(
 
     if recipes is not None and recipes not in ORIGINS:
         raise ConfigError(f"--recipes is {recipes!r}; expected paper or ours")
-    origins: Any = ORIGINS if recipes is None else (recipes,)
+    origin: Any = recipes
     wanted = published.Table("all", "all", published.DATASETS) if what == "all" else published.TABLES.get(what)
     document: dict[str, Any] = {"rows": [], "ablation": []}
     if wanted is not None:
         chosen = choose(datasets, wanted.datasets, "dataset"), choose(models, wanted.methods, "model")
-        measured = measure(cells(*chosen, origins), splits=splits, **options)
+        measured = measure(cells(*chosen, ORIGINS if origin is None else (origin,)), splits=splits, **options)
         measured.save(folder)
         document["rows"] = measured.table
-    for name in ("figure-1", "figure-2", "variants") if what == "all" else (what,):
-        if name in ablation.STUDIES:
-            study = ablation.STUDIES[name]
-            for dataset in choose(datasets, study.datasets, "dataset", strict=what != "all"):
-                methods = choose(models, study.methods, "model", strict=what != "all")
-                points = ablation.points(dataset, methods, recipes or "paper", study.sweeps)
-                found = ablation.measure(dataset, points, splits=splits or ablation.SPLITS, **options)
-                document["ablation"] += ablation.save(found, folder / study.file)
+    studies = ablation.studies(what)
+    if studies:
+        strict = what != "all"
+        among = choose(datasets, [study.dataset for study in studies], "dataset", strict=strict)
+        for study in (each for each in studies if each.dataset in among):
+            points = ablation.points(study, choose(models, study.methods, "model", strict=strict), origin)
+            found = ablation.measure(study, points, splits=splits or ablation.SPLITS, **options)
+            ablation.save(study, found, folder)
+            document["ablation"] += found
     if what in ("theory", "all"):
         named = choose(datasets, theory.DATASETS, "dataset", strict=what != "all")
         measured_bounds = theory.measure(named, splits=splits or theory.SPLITS, **options)
@@ -179,8 +180,8 @@ def _show_theory(rows: list[dict[str, Any]]) -> Any:
 def _show_recipes(rows: list[dict[str, Any]]) -> Any:
     made = table("dataset", "method", "recipe", "validation", "settings", numeric=("validation",))
     for row in rows:
-        settings = " ".join(f"{name}={value}" for name, value in row["settings"].items())
-        made.add_row(row["dataset"], row["model"], row["origin"], number(row["validation"], 2), settings)
+        settings = " ".join(f"{name}={value}" for name, value in row["settings"].items()) or row["how"]
+        made.add_row(row["dataset"], row["model"], row["origin"], number(row["validation"], 2), safe(settings))
     return made
 
 

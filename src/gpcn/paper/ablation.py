@@ -13,7 +13,7 @@ from gpcn.nn.hyperparameters import Value
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question
 from gpcn.paper.published import FAMILY
-from gpcn.paper.recipes import Origin, recipe
+from gpcn.paper.recipes import Origin, preferred, recipe
 from gpcn.paper.rows import Row
 from gpcn.training.config import TRAINING, TrainConfig
 
@@ -36,7 +36,6 @@ VARIANTS: dict[str, tuple[Value, ...]] = {
     "gamma": (1.0, 0.25, 0.0625),
 }
 """Where paper, tables and code disagree or say nothing."""
-VARIED = ("texas", "wisconsin")
 SPLITS = (0, 1, 2)
 LENGTH: dict[str, Value] = {"epochs": 150, "patience": 30}
 KEY = ("dataset", "method", "setting", "value")
@@ -44,17 +43,22 @@ KEY = ("dataset", "method", "setting", "value")
 
 @dataclass(frozen=True)
 class Study:
-    """What is varied, for whom, on what, and the table it goes into."""
+    """What is varied, for whom, on what, around which recipe (where `None`: the one validation prefers), and into what
+    table it goes."""
 
-    datasets: tuple[str, ...]
+    dataset: str
     sweeps: Mapping[str, tuple[Value, ...]]
     file: str
     methods: tuple[str, ...] = METHODS
+    origin: Origin | None = None
 
 
-STUDIES = {
-    **{name: Study((dataset,), SWEEPS, "ablation.csv") for name, dataset in FIGURES.items()},
-    "variants": Study(VARIED, VARIANTS, "variants.csv", ("gpcn", "agpcn")),
+STUDIES: dict[str, tuple[Study, ...]] = {
+    **{name: (Study(dataset, SWEEPS, "ablation.csv"),) for name, dataset in FIGURES.items()},
+    "variants": (
+        *(Study(dataset, VARIANTS, "variants.csv", ("gpcn", "agpcn"), "paper") for dataset in ("texas", "wisconsin")),
+        Study("squirrel", {"adaptive": VARIANTS["adaptive"]}, "variants.csv", ("agpcn",)),
+    ),
 }
 
 
@@ -68,28 +72,30 @@ class Point:
     config: TrainConfig
 
 
-def points(
-    dataset: str,
-    methods: Sequence[str] = METHODS,
-    origin: Origin = "paper",
-    sweeps: Mapping[str, tuple[Value, ...]] = SWEEPS,
-) -> list[Point]:
-    """Every value of every setting in `sweeps` that a method has."""
+def points(study: Study, methods: Sequence[str] | None = None, origin: Origin | None = None) -> list[Point]:
+    """Every value of every setting of `study` that a method has."""
     found = []
-    for method in methods:
-        base = recipe(method, dataset, origin) or recipe(method, dataset, "ours")
+    for method in study.methods if methods is None else methods:
+        wanted = origin or study.origin
+        base = (recipe(method, study.dataset, wanted) if wanted else None) or preferred(method, study.dataset)
         if base is None:
-            raise ConfigError(f"there is no recipe for {method} on {dataset}")
+            raise ConfigError(f"there is no recipe for {method} on {study.dataset}")
         own = {each.name for each in (*zoo.entry(method).hyperparameters, *TRAINING)}
-        for setting in (name for name in sweeps if name in own):
+        for setting in (name for name in study.sweeps if name in own):
             found += [
-                Point(method, setting, value, base.config({**LENGTH, setting: value})) for value in sweeps[setting]
+                Point(method, setting, value, base.config({**LENGTH, setting: value}))
+                for value in study.sweeps[setting]
             ]
     return found
 
 
+def studies(what: str) -> tuple[Study, ...]:
+    """The studies of a figure, of the variants, or of `all`."""
+    return tuple(study for name, each in STUDIES.items() for study in each if what in (name, "all"))
+
+
 def measure(
-    dataset: str,
+    study: Study,
     wanted: Sequence[Point],
     evaluations: Evaluations,
     *,
@@ -97,17 +103,16 @@ def measure(
     progress: Progress | None = None,
 ) -> list[Row]:
     """A row per point. A training that diverges is a row that says so."""
-    asked = [[Question(dataset, point.config, split) for split in splits] for point in wanted]
+    asked = [[Question(study.dataset, point.config, split) for split in splits] for point in wanted]
     evaluations.answer((question for questions in asked for question in questions), progress)
     table = []
     for point, questions in zip(wanted, asked, strict=True):
         told: dict[str, Any] = rows.summarize(evaluations.answer(questions))
-        same = {"dataset": dataset, "method": point.method, "setting": point.setting, "value": point.value}
+        same = {"dataset": study.dataset, "method": point.method, "setting": point.setting, "value": point.value}
         table.append({**same, **told, "splits": len(questions)})
     return table
 
 
-def save(table: list[Row], path: Path) -> list[Row]:
-    """Into the table at `path`, beside what is already there; the rows given."""
-    rows.write(path, rows.ABLATION, table, KEY)
-    return table
+def save(study: Study, table: Sequence[Row], folder: Path) -> None:
+    """Into the study's table in `folder`, beside what is already there."""
+    rows.write(folder / study.file, rows.ABLATION, table, KEY)

@@ -1,8 +1,8 @@
 """Recipes: settings by model and dataset, as the paper prints them or as we found them.
 
-`paper.csv` holds what the paper's four hyperparameter tables print. What they leave open (how the best epoch is chosen,
-whether features are normalized) and the settings of ours are in `found.json`, each with how it was found: on validation
-nodes alone, by `gpcn reproduce recipes`.
+`hyperparameters.csv` holds what the paper's four hyperparameter tables print. What they leave open (how the best epoch
+is chosen, whether features are normalized, where `θ` starts, whether edges have a direction) and the settings of ours
+are in `found.json`, each with how it was found: on validation nodes alone, by `gpcn reproduce recipes`.
 """
 
 from __future__ import annotations
@@ -60,6 +60,12 @@ def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:
     if found is None and model not in FAMILY:
         return Recipe(model, dataset, "ours", {}, "the defaults of gpcn models; no search was run on this dataset")
     return found
+
+
+def preferred(model: str, dataset: str) -> Recipe | None:
+    """The better of the paper's recipe and ours, by crossed validation score."""
+    known = [each for origin in ORIGINS if (each := recipe(model, dataset, origin)) is not None]
+    return max(known, key=lambda each: float("-inf") if each.validation is None else each.validation, default=None)
 
 
 def printed(model: str, dataset: str) -> dict[str, Value] | None:

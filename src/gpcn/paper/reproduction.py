@@ -10,7 +10,7 @@ from pathlib import Path
 from gpcn.errors import ConfigError, DataError, near_matches
 from gpcn.paper import published, rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, load_once
-from gpcn.paper.recipes import ORIGINS, Origin, Recipe, recipe
+from gpcn.paper.recipes import ORIGINS, Origin, Recipe, preferred, recipe
 from gpcn.paper.rows import Row
 
 KEY = ("dataset", "method", "recipe")
@@ -110,16 +110,6 @@ def _row(cell: Cell) -> Row:
         "recipe": cell.recipe.origin,
         "paper_mean": None if printed is None else printed.mean,
         "paper_std": None if printed is None else printed.std,
-        "chosen": "yes" if is_chosen(cell.recipe) else "",
+        "chosen": "yes" if cell.recipe == preferred(cell.method, cell.dataset) else "",
         "settings": json.dumps(dict(cell.recipe.settings)),
     }
-
-
-def is_chosen(one: Recipe) -> bool:
-    """Whether `one` is the better of the paper's recipe and ours, by crossed validation score."""
-    other = recipe(one.model, one.dataset, "ours" if one.origin == "paper" else "paper")
-    return other is None or _standing(one) > _standing(other)
-
-
-def _standing(one: Recipe) -> tuple[float, bool]:
-    return (float("-inf") if one.validation is None else one.validation, one.origin == "paper")

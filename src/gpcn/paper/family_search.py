@@ -1,0 +1,110 @@
+"""Recipes of the GPCN family, in two rounds.
+
+The first round starts from what the paper prints for the model and its siblings, draws other settings, and goes on from
+the best. The second lets the four models learn from each other: each tries what the first round found for the others,
+and goes on from the best of all. At the paper's own settings, what the paper leaves open is tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from zlib import crc32
+
+import numpy as np
+
+from gpcn.paper.plans import FAMILY_SPACE, NEARLY_LINK, STARTS_OF_THETA, Settings, draw, mutate, own, own_names
+from gpcn.paper.published import FAMILY
+from gpcn.paper.recipes import printed
+from gpcn.paper.scoring import Scored, Scorer
+from gpcn.training.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best settings of a round, and all that were tried."""
+
+    best: Scored
+    tried: tuple[Settings, ...]
+
+
+class FamilySearch:
+    """The search on one dataset; `directed` says whether seeing edges in both directions changes the graph."""
+
+    def __init__(self, scorer: Scorer, *, directed: bool) -> None:
+        self.scorer, self.plan, self.directed = scorer, scorer.plan, directed
+        self.first = lru_cache(self._first)
+
+    def _first(self, model: str) -> Found:
+        plan, rng, choices = self.plan, self._rng(model), own(model, FAMILY_SPACE)
+        rank = self.scorer.rank
+        base = printed(model, self.scorer.dataset) or {}
+        starts: list[Settings] = [{**base, "normalize_features": value} for value in (False, True)]
+        narrow: Settings = {"hidden": plan.width} if plan.width else {}
+        tried = [
+            *starts,
+            *(mutate(starts[1] | narrow, choices, rng) for _ in range(plan.mutations)),
+            *(draw(choices, rng) for _ in range(plan.draws)),
+        ]
+        parents = [each.settings for each in rank(model, tried, plan.first)[:3]]
+        more = [mutate(parents[i % 3], choices, rng) for i in range(plan.mutations)]
+        related = [
+            _translated(model, printed(other, self.scorer.dataset) or {}) | {"normalize_features": True}
+            for other in FAMILY
+            if other != model
+        ]
+        if "mu" in choices:
+            related.append(NEARLY_LINK)
+        siblings = [each.settings for each in rank(model, related, plan.first)]
+        more += siblings + [mutate(siblings[0], choices, rng) for _ in range(plan.of_siblings)]
+        ours = [each for each in tried + more if each not in starts]
+        finalists = [each.settings for each in rank(model, ours, plan.first)[: plan.finalists]]
+        return Found(rank(model, finalists, plan.last, long=True)[0], tuple(ours))
+
+    def second(self, model: str) -> Found:
+        """The best settings of ours."""
+        plan, rng, choices = self.plan, self._rng(model, "second round"), own(model, FAMILY_SPACE)
+        rank = self.scorer.rank
+        before = self.first(model)
+        others = [
+            _translated(model, _explicit(other, self.first(other).best.settings)) for other in FAMILY if other != model
+        ]
+        tried = [*before.tried, *others]
+        parents = [each.settings for each in rank(model, tried, plan.first)[:3]]
+        tried += [mutate(parents[i % 3], choices, rng, 1 + i % 2) for i in range(plan.refinements)]
+        finalists = [each.settings for each in rank(model, tried, plan.first)[: plan.finalists]]
+        final = rank(model, [before.best.settings, *finalists], plan.decisive, long=True)
+        return Found(final[0], tuple(tried))
+
+    def left_open(self, model: str) -> Found:
+        """What serves best where the paper's settings say nothing: feature scale, start of `θ`, direction of edges."""
+        rank, base = self.scorer.rank, printed(model, self.scorer.dataset) or {}
+        starts = STARTS_OF_THETA if "adaptive" in own_names(model) else ()
+        tried: list[Settings] = [
+            {"normalize_features": value, **({"gamma": gamma} if gamma else {})}
+            for value in (False, True)
+            for gamma in starts or (None,)
+        ]
+        best = rank(model, [base | each for each in tried], self.plan.first)[0].settings
+        if self.directed:
+            tried.append({name: best[name] for name in tried[0]} | {"symmetrize": True})
+            best = rank(model, [base | each for each in tried], self.plan.first)[0].settings
+        (final,) = rank(model, [best], self.plan.decisive, long=True)
+        chosen = {name: best[name] for each in tried for name in each if name in best}
+        return Found(Scored(chosen, final.rule, final.score), tuple(tried))
+
+    def _rng(self, model: str, *more: str) -> np.random.Generator:
+        return np.random.default_rng(crc32("|".join((model, self.scorer.dataset, *more)).encode()))
+
+
+def _translated(model: str, settings: Settings) -> Settings:
+    """The settings of another model of the family: one polynomial of the adjacency may suit them all."""
+    names = own_names(model)
+    start: Settings = {"adaptive": "relative"} if "adaptive" in names else {}
+    return start | {name: value for name, value in settings.items() if name in names}
+
+
+def _explicit(model: str, settings: Settings) -> Settings:
+    """With the defaults of `model`, which another model may not share."""
+    config = TrainConfig.of(model, **settings)
+    return {name: config[name] for name in (*FAMILY_SPACE, "adaptive") if name in own_names(model)}
