@@ -104,6 +104,7 @@ def test_the_study_covers_what_it_says() -> None:
 
 def test_rank_correlation_section_and_figure(tmp_path: Path) -> None:
     assert rank_correlation([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
+    assert np.isnan(rank_correlation([1, 2, 3], [5, 5, 5]))
     table = []
     for number, (_, where) in enumerate(theory.points()):
         row = {"dataset": "texas", **where, "printed": 10.0 * number, "corrected": 1.0 + number, "gap": 3.0 * number}
@@ -128,3 +129,34 @@ def test_committed_study() -> None:
     assert len(table) == 3 * 35
     assert all(int(row["splits"]) == 3 for row in table)
     assert all("+changes" not in row["commit"] for row in table)
+
+
+def test_a_spectrum_by_both_ways_and_its_figure(graph_file: Path, tmp_path: Path) -> None:
+    told = []
+    for method in ("exact", "lanczos"):
+        words = ("spectrum", graph_file, "--powers", 3, "--method", method, "--probes", 200, "--json")
+        answer = gpcn(*words, "--figure", tmp_path / f"{method}.svg")
+        assert answer.returncode == 0, answer.stderr
+        told.append(json.loads(answer.stdout))
+        assert "singular value of Ā" in (tmp_path / f"{method}.svg").read_text()
+    assert not told[0]["symmetric"]
+    for k in (1, 2, 3):
+        assert told[0]["power_sums"][k] == pytest.approx(told[1]["power_sums"][k], abs=told[1]["errors"][k] + 1e-9)
+    shown = gpcn("spectrum", graph_file, "--symmetrize", "--of", "eigen")
+    assert "eigenvalue moduli of Ā" in shown.stdout
+    assert "exact" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--of", "all"), "expected singular or eigen"),
+        (("--method", "magic"), "expected auto, exact or lanczos"),
+        (("--of", "eigen", "--method", "lanczos"), "use singular values"),
+    ],
+)
+def test_bad_words_for_a_spectrum(words: tuple[str, ...], expected: str, graph_file: Path) -> None:
+    answer = gpcn("spectrum", graph_file, *words)
+    assert answer.returncode == 2
+    assert expected in answer.stderr
+    assert answer.stderr.count("\n") == 1

@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli import bound, compare, convert, datasets, demo, inspect, models, predict, reproduce, synth, train
+from gpcn.cli import (
+    bound,
+    compare,
+    convert,
+    datasets,
+    demo,
+    inspect,
+    models,
+    predict,
+    reproduce,
+    spectrum,
+    synth,
+    train,
+)
 from gpcn.cli.output import complain
 from gpcn.errors import GpcnError
 
@@ -28,6 +41,7 @@ app.command("train")(train.train)
 app.command("compare")(compare.compare)
 app.command("predict")(predict.predict)
 app.command("bound")(bound.bound)
+app.command("spectrum")(spectrum.spectrum)
 app.command("reproduce")(reproduce.reproduce)
 app.command("convert")(convert.convert)
 app.command("synth")(synth.synth)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpcn.atomic import replacing
-from gpcn.errors import ConfigError
+from gpcn.drawing import figure_at
 from gpcn.paper.ablation import METHODS, SWEEPS
 from gpcn.paper.rows import Row
 
@@ -18,13 +16,7 @@ MARKS = dict(zip(METHODS, "osD^x", strict=True))
 
 def draw(dataset: str, table: Sequence[Row], path: Path) -> None:
     """Test score against γ, depth and dropout, a line per method; the band is one deviation over splits."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigError("figures need matplotlib; install it with: pip install 'gpcn[figures]'") from error
-    with matplotlib.rc_context({"svg.hashsalt": "gpcn", "svg.fonttype": "none", "font.size": 10}):
-        figure = Figure(figsize=(11, 3.6), layout="constrained")
+    with figure_at(path, 11, 3.6) as figure:
         for axes, (setting, values) in zip(figure.subplots(1, 3, sharey=True), SWEEPS.items(), strict=True):
             for method in METHODS:
                 line = [
@@ -44,12 +36,6 @@ def draw(dataset: str, table: Sequence[Row], path: Path) -> None:
                 axes.set_xscale("log", base=2)
             axes.set_xticks([float(value) for value in values])
             axes.set_xlabel(LABELS[setting])
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
         figure.axes[0].set_ylabel(f"test accuracy on {dataset}, %")
         handles, names = figure.axes[1].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=len(names), frameon=False)
-        text = io.BytesIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    with replacing(path) as stream:
-        stream.write(text.getvalue())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpcn.atomic import replacing
-from gpcn.errors import ConfigError
+from gpcn.drawing import figure_at
 from gpcn.nn.hyperparameters import Value
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question
@@ -153,7 +151,9 @@ def section(table: Sequence[Row]) -> str:
     ]
     for row in correlations(table):
         names = ("corrected~gap", "corrected~loss_gap", "corrected~test", "layers~test", "gamma~test")
-        cells = " | ".join(f"{row[name]:+.2f}" for name in (*names, "layers~energy_last"))
+        cells = " | ".join(
+            "–" if np.isnan(row[name]) else f"{row[name]:+.2f}" for name in (*names, "layers~energy_last")
+        )
         lines.append(f"| {row['dataset']} | {row['points']} | {cells} |")
     lines += ["", "GPCN-LINK with `L = 4`, `γ = 0.25` and `μ` held:\n"]
     lines += ["| dataset | μ | printed | corrected | largest term | train | test | gap |", "| --- |" + " ---: |" * 7]
@@ -167,15 +167,9 @@ def section(table: Sequence[Row]) -> str:
 
 def draw(table: Sequence[Row], path: Path) -> None:
     """Bound against gap, a panel per dataset, and below it the Dirichlet energy of each layer."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigError("figures need matplotlib; install it with: pip install 'gpcn[figures]'") from error
     datasets = list(dict.fromkeys(row["dataset"] for row in table))
     colours = dict(zip(LAYERS, ("#fde725", "#5ec962", "#21918c", "#3b528b", "#440154"), strict=True))
-    with matplotlib.rc_context({"svg.hashsalt": "gpcn", "svg.fonttype": "none", "font.size": 10}):
-        figure = Figure(figsize=(3.8 * len(datasets), 6.4), layout="constrained")
+    with figure_at(path, 3.8 * len(datasets), 6.4) as figure:
         grid = figure.subplots(2, len(datasets), squeeze=False)
         for column, dataset in enumerate(datasets):
             mine = [row for row in table if (row["dataset"], row["model"]) == (dataset, "gpcn") and row["corrected"]]
@@ -192,14 +186,7 @@ def draw(table: Sequence[Row], path: Path) -> None:
                     below.plot(json.loads(deep[0]["energy"]), style, color="#3b528b", label=f"γ = {gamma:g}")
             above.set(xscale="log", xlabel="corrected bound / Q", title=dataset)
             below.set(xlabel="layer", ylim=(0, None))
-            for axes in (above, below):
-                axes.grid(alpha=0.25)
-                axes.spines[["top", "right"]].set_visible(False)
         grid[0][0].set_ylabel("train minus test accuracy")
         grid[1][0].set_ylabel("Dirichlet energy, L = 16")
         grid[0][-1].legend(frameon=False, fontsize=8)
         grid[1][-1].legend(frameon=False, fontsize=8)
-        text = io.BytesIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    with replacing(path) as stream:
-        stream.write(text.getvalue())

@@ -9,12 +9,14 @@ values are the default; eigenvalue moduli, as the paper writes, can be had where
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from gpcn.drawing import figure_at
 from gpcn.errors import ConfigError
 
 Of = Literal["singular", "eigen"]
@@ -48,6 +50,16 @@ class Density:
         low, high = min(0.0, float(self.nodes.min())), float(self.nodes.max())
         shares, edges = np.histogram(self.nodes, bins, (low, max(high, low + 1e-9)), weights=self.weights)
         return edges, shares / self.weights.sum()
+
+
+def draw(found: Density, name: str, path: Path, *, of: Of = "singular") -> None:
+    """The density as a figure; shares on a logarithmic scale, because most of a graph's spectrum is in the middle."""
+    edges, shares = found.histogram()
+    with figure_at(path, 6.4, 3.4) as figure:
+        axes = figure.subplots()
+        axes.bar(edges[:-1], shares, width=np.diff(edges), align="edge", color="#0072b2", linewidth=0)
+        label = "singular value of Ā" if of == "singular" else "eigenvalue of Ā"
+        axes.set(yscale="log", xlabel=label, ylabel="share of all", title=name)
 
 
 def power_sums(

@@ -79,7 +79,9 @@ def _spectra() -> dict[str, PowerSums]:
 
 
 def rank_correlation(first: Any, second: Any) -> float:
-    """Spearman's: 1 where both order the same way."""
+    """Spearman's: 1 where both order the same way; nan where one of them does not vary."""
     from scipy.stats import spearmanr
 
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return float("nan")
     return float(np.asarray(spearmanr(first, second).statistic))

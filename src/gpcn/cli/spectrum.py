@@ -1,0 +1,71 @@
+"""`gpcn spectrum`: the spectrum of a graph's normalized adjacency, which the bounds grow with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpcn.cli.options import Json, Mirror
+from gpcn.cli.output import console, print_json, safe, table
+from gpcn.errors import ConfigError
+
+
+def spectrum(
+    graph: Annotated[str, typer.Argument(metavar="GRAPH", help="A dataset, or a file that gpcn convert wrote.")],
+    powers: Annotated[int, typer.Option("--powers", min=1, max=200, help="The highest power k.")] = 8,
+    of: Annotated[str, typer.Option("--of", help="singular values, or eigen value moduli.")] = "singular",
+    method: Annotated[
+        str, typer.Option("--method", help="exact (LAPACK), lanczos (an estimate for large graphs), or auto by size.")
+    ] = "auto",
+    probes: Annotated[int, typer.Option("--probes", min=2, help="Random vectors of lanczos.")] = 16,
+    symmetrize: Annotated[bool, typer.Option("--symmetrize", help="See every edge in both directions.")] = False,
+    figure: Annotated[Path | None, typer.Option("--figure", help="Draw the density here, as SVG.")] = None,
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
+    """Compute Σ|λ|^k of the normalized adjacency for k = 1..POWERS, and draw where its spectrum lies.
+
+    Example: [bold]gpcn spectrum chameleon --powers 8 --figure chameleon.svg[/bold]
+    """
+    from gpcn.data.load import load
+    from gpcn.nn import Adjacency
+    from gpcn.theory import spectrum as theory
+    from gpcn.theory.quantities import normalized
+
+    if of not in ("singular", "eigen"):
+        raise ConfigError(f"--of is {of!r}; expected singular or eigen")
+    kind: Any = of
+    how: dict[str, Any] = {"method": method, "probes": probes}
+    loaded = load(graph, mirror=mirror, require_labels=False)
+    matrix = normalized(Adjacency.of(loaded.symmetrized() if symmetrize else loaded))
+    sums = theory.power_sums(matrix, powers, of=kind, **how)
+    if figure is not None:
+        theory.draw(theory.density(matrix, of=kind, **how), loaded.name, figure, of=kind)
+    document = {
+        "graph": loaded.name,
+        "nodes": loaded.num_nodes,
+        "symmetric": theory.is_symmetric(matrix),
+        "of": sums.of,
+        "method": sums.method,
+        "power_sums": sums.values.tolist(),
+        "errors": sums.errors.tolist(),
+        "figure": None if figure is None else str(figure),
+    }
+    if json:
+        print_json(document)
+    else:
+        _show(document)
+
+
+def _show(document: dict[str, Any]) -> None:
+    to = console()
+    what = "singular values" if document["of"] == "singular" else "eigenvalue moduli"
+    to.print(f"{safe(document['graph'])}, {document['nodes']:,} nodes: sums of powers of {what} of Ā", highlight=False)
+    rows = table("k", "Σ|λ|^k", "within", numeric=("k", "Σ|λ|^k", "within"))
+    for k, (value, error) in enumerate(zip(document["power_sums"], document["errors"], strict=True)):
+        if k:
+            rows.add_row(str(k), f"{value:,.6g}", f"± {error:.2g}" if error else "exact")
+    to.print(rows, highlight=False)
+    to.print(document["method"] + (f"; density in {safe(document['figure'])}" if document["figure"] else ""))
