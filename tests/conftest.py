@@ -11,20 +11,15 @@ import pytest
 from gpcn import Graph, Split
 
 HERE = Path(__file__).resolve()
-
-
-def _mirror() -> Path | None:
-    named = os.environ.get("GPCN_MIRROR")
-    candidate = Path(named) if named else HERE.parents[2] / "shared" / "data"
-    return candidate.resolve() if candidate.is_dir() else None
+MIRROR = Path(os.environ.get("GPCN_MIRROR") or HERE.parents[2] / "shared" / "data").resolve()
+"""Read before `own_cache` takes it out of the environment."""
 
 
 @pytest.fixture(scope="session")
 def mirror() -> Path:
-    found = _mirror()
-    if found is None:
+    if not MIRROR.is_dir():
         pytest.skip("no dataset mirror: set GPCN_MIRROR to run this test")
-    return found
+    return MIRROR
 
 
 @pytest.fixture(scope="session", autouse=True)
