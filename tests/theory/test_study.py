@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from gpcn import save, synthesize
-from gpcn.paper import theory
+from gpcn.paper import complexity, theory
+from gpcn.paper.published import FAMILY
 from gpcn.paper.rows import read, write
-from gpcn.theory.study import bound_and_gap, rank_correlation
+from gpcn.theory.study import bound_and_gap, bound_and_reached, rank_correlation
 from gpcn.training.config import TrainConfig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,9 +70,9 @@ def test_a_run_and_the_same_training_have_the_same_bound(graph_file: Path, tmp_p
     second = json.loads(gpcn("bound", graph_file, *settings, "--split", 1, "--json").stdout)
     assert first["bounds"]["corrected"]["total"] == pytest.approx(second["bounds"]["corrected"]["total"], rel=1e-4)
     assert (first["train_score"], first["test_score"]) == (second["train_score"], second["test_score"])
-    shown = gpcn("bound", tmp_path / "run")
+    shown = gpcn("bound", tmp_path / "run", "--monte-carlo", 2)
     assert shown.returncode == 0
-    for words in ("features", "links", "as the proof supports", "largest", "C' = 1 is assumed"):
+    for words in ("features", "links", "as the proof supports", "largest", "C' = 1 is assumed", "reached by random"):
         assert words in shown.stdout
 
 
@@ -84,6 +85,7 @@ def test_a_run_and_the_same_training_have_the_same_bound(graph_file: Path, tmp_p
         (("--spectrum", "all"), "expected singular or eigen"),
         (("--coefficients", "all"), "expected model, binomial or printed"),
         (("--delta", "2"), "expected a probability"),
+        (("--monte-carlo", "1"), "expected two draws or more"),
     ],
 )
 def test_bad_words_are_one_sentence(words: tuple[str, ...], expected: str, graph_file: Path) -> None:
@@ -121,6 +123,26 @@ def test_rank_correlation_section_and_figure(tmp_path: Path) -> None:
     assert "corrected bound" in (tmp_path / "a.svg").read_text()
     write(tmp_path / "theory.csv", theory.COLUMNS, table, theory.KEY)
     assert len(read(tmp_path / "theory.csv", theory.COLUMNS)) == 35
+
+
+def test_the_bound_stands_beside_what_is_reached(tmp_path: Path) -> None:
+    graph = synthesize(nodes=60, classes=3, degree=3, splits=1, seed=2)
+    found = bound_and_reached(graph, complexity.config("agpcn-link"), 0, draws=2)
+    assert 0 < found["reached"] < found["corrected"]
+    row = {"dataset": "texas", "model": "gpcn", "status": "", "seconds": 1, "commit": "abc", **found}
+    complexity.save([row], tmp_path)
+    (kept,) = read(tmp_path / "complexity.csv", complexity.COLUMNS)
+    assert f"| {found['corrected'] / found['reached']:.1f} |" in complexity.section([kept])
+
+
+def test_committed_complexities_lie_below_the_corrected_bound() -> None:
+    table = read(ROOT / "results" / "complexity.csv", complexity.COLUMNS)
+    assert {(row["dataset"], row["model"]) for row in table} == {
+        (dataset, model) for dataset in complexity.DATASETS for model in FAMILY
+    }
+    for row in table:
+        assert float(row["reached"]) + 3 * float(row["error"]) < float(row["corrected"])
+        assert "+changes" not in row["commit"]
 
 
 def test_committed_study() -> None:

@@ -28,6 +28,9 @@ def bound(
     ] = "model",
     constant: Annotated[float, typer.Option("--constant", help="C' of the printed theorems, which is unknown.")] = 1.0,
     delta: Annotated[float, typer.Option("--delta", help="The bound holds with probability 1 - delta.")] = 0.05,
+    draws: Annotated[
+        int, typer.Option("--monte-carlo", min=0, help="Draws of signs to see what the class can reach; small graphs.")
+    ] = 0,
     seed: Seed = None,
     mirror: Mirror = None,
     json: Json = False,
@@ -46,7 +49,7 @@ def bound(
         trained = _from_run(Path(what), split, mirror)
     else:
         trained = _from_graph(what, model or "gpcn", read_settings(settings), seed or 0, split, mirror)
-    document = _document(trained, of, coefficients, constant, delta)
+    document = _document(trained, of, coefficients, constant, delta, draws)
     if json:
         print_json(document)
     else:
@@ -62,6 +65,7 @@ def _from_run(path: Path, split: int, mirror: Path | None) -> dict[str, Any]:
     if told is None:
         raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
     graph = load_for_run(run, None, None, mirror)
+    _use_threads(graph, run.config)
     model, problem = trained_model(run, graph, split)
     sizes = {role: sum(told["metrics"][role]["support"]) for role in ("train", "test")}
     scores = {role: told[role] for role in ("train", "test")}
@@ -84,6 +88,7 @@ def _from_graph(
     if split >= len(graph.splits):
         raise ConfigError(f"there is no split {split}; {graph.name} has {len(graph.splits)}")
     config = TrainConfig.of(model, seed=seed, **settings)
+    _use_threads(graph, config)
     problem, parts = Problem.of(graph, config), graph.splits[split]
     trainer = Trainer(problem, config, parts, split)
     trainer.run()
@@ -99,12 +104,26 @@ def _from_graph(
     }
 
 
-def _document(trained: dict[str, Any], of: Any, coefficients: Any, constant: float, delta: float) -> dict[str, Any]:
+def _use_threads(graph: Any, config: Any) -> None:
+    import torch
+
+    from gpcn.training.parallel import threads_for
+
+    torch.set_num_threads(threads_for(graph, config))
+
+
+def _document(
+    trained: dict[str, Any], of: Any, coefficients: Any, constant: float, delta: float, draws: int
+) -> dict[str, Any]:
     from dataclasses import asdict
 
     from gpcn.theory.bounds import C_0, corrected, printed, transductive
     from gpcn.theory.quantities import measure, normalized
+    from gpcn.theory.rademacher import estimate
     from gpcn.theory.spectrum import power_sums
+
+    if draws == 1:
+        raise ConfigError("--monte-carlo is 1; expected two draws or more, for the error comes from their spread")
 
     problem, model = trained["problem"], trained["model"]
     layers = getattr(model, "layers", 1)
@@ -118,6 +137,7 @@ def _document(trained: dict[str, Any], of: Any, coefficients: Any, constant: flo
         constant=constant,
         **trained["sizes"],
     )
+    reached = estimate(model, problem.x, problem.adjacency, given, draws=draws) if draws else None
     bounds = {each.version: each for each in (printed(given), corrected(given))}
     return {
         "graph": trained["graph"],
@@ -128,6 +148,7 @@ def _document(trained: dict[str, Any], of: Any, coefficients: Any, constant: flo
         "quantities": asdict(given),
         "spectrum": {"of": sums.of, "method": sums.method, "errors": sums.errors.tolist()},
         "constants": {"c_prime": constant, "c_0": C_0, "delta": delta, "Q": given.q, "p": given.p},
+        "monte_carlo": None if reached is None else asdict(reached),
         "bounds": {
             name: each.describe() | {"transductive": transductive(each, given, delta=delta).describe()}
             for name, each in bounds.items()
@@ -143,6 +164,9 @@ def _show(document: dict[str, Any]) -> None:
         cells = [f"{each['terms'][name]:,.4g}" if name in each["terms"] else "" for each in (first, second)]
         rows.add_row(name, *cells)
     rows.add_row("total, complexity / Q", *(f"{each['total']:,.4g}" for each in (first, second)))
+    reached = document["monte_carlo"]
+    if reached is not None:
+        rows.add_row("reached by random signs", *[f"{reached['mean']:,.4g} ± {reached['error']:.2g}"] * 2)
     rows.add_row("largest", *(each["dominant"] for each in (first, second)))
     rows.add_row("test error ≤ train error +", *(f"{each['transductive']['gap']:,.4g}" for each in (first, second)))
     to.print(f"{safe(document['model'])} on {safe(document['graph'])}, split {document['split']}", highlight=False)

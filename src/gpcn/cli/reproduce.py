@@ -86,7 +86,7 @@ def _measure(
     folder: Path,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    from gpcn.paper import ablation, page, published, theory
+    from gpcn.paper import ablation, complexity, page, published, theory
     from gpcn.paper.recipes import ORIGINS
     from gpcn.paper.reproduction import cells, choose, measure
 
@@ -110,9 +110,13 @@ def _measure(
             ablation.save(study, found, folder)
             document["ablation"] += found
     if what in ("theory", "all"):
-        named = choose(datasets, theory.DATASETS, "dataset", strict=what != "all")
-        measured_bounds = theory.measure(named, splits=splits or theory.SPLITS, **options)
-        document["theory"] = theory.save(measured_bounds, folder)
+        known = tuple(dict.fromkeys((*theory.DATASETS, *complexity.DATASETS)))
+        among = choose(datasets, known, "dataset", strict=what != "all")
+        gaps = [name for name in among if name in theory.DATASETS]
+        document["theory"] = theory.measure(gaps, splits=splits or theory.SPLITS, **options)
+        theory.save(document["theory"], folder)
+        document["complexity"] = complexity.measure([name for name in among if name in complexity.DATASETS], **options)
+        complexity.save(document["complexity"], folder)
     page.save(folder)
     return document
 
@@ -123,6 +127,7 @@ def _show(document: dict[str, Any], folder: Path) -> None:
         ("rows", _show_rows),
         ("ablation", _show_ablation),
         ("theory", _show_theory),
+        ("complexity", _show_complexity),
         ("recipes", _show_recipes),
     ):
         if document.get(kind):
@@ -174,6 +179,15 @@ def _show_theory(rows: list[dict[str, Any]]) -> Any:
         told = [f"{row['corrected']:.3g}", row["corrected_dominant"]]
         told += [f"{row[name]:.1f}" for name in ("train", "test", "gap")]
         made.add_row(*where, *told, f"{row['energy_last']:.3f}")
+    return made
+
+
+def _show_complexity(rows: list[dict[str, Any]]) -> Any:
+    numeric = ("reached", "corrected bound", "printed bound")
+    made = table("dataset", "model", *numeric, numeric=numeric)
+    for row in rows:
+        told = row["status"] or (f"{row['reached']:.3g}", f"{row['corrected']:.3g}", f"{row['printed']:.3g}")
+        made.add_row(row["dataset"], row["model"], *((safe(told),) if isinstance(told, str) else told))
     return made
 
 

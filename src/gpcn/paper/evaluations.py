@@ -29,16 +29,17 @@ from gpcn.training.splitrun import split_key
 
 KEPT = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
 load_once = lru_cache(maxsize=2)(load_dataset)
+Kind = Literal["train", "probe", "bound", "complexity"]
 
 
 @dataclass(frozen=True)
 class Question:
-    """What to evaluate: `train` for scores on test nodes, `probe` for validation nodes alone, `bound` for theory."""
+    """What to evaluate: `train` for scores on test nodes, `probe` for validation nodes alone, the others for theory."""
 
     dataset: str
     config: TrainConfig
     split: int
-    kind: Literal["train", "probe", "bound"] = "train"
+    kind: Kind = "train"
 
     def key(self) -> str:
         """The same for the same question about the same graph."""
@@ -126,20 +127,19 @@ class Evaluations:
 
 def evaluate(question: Question) -> dict[str, Any]:
     """The answer, computed here and now."""
-    from gpcn.theory.study import bound_and_gap
+    from gpcn.theory.study import bound_and_gap, bound_and_reached
     from gpcn.training.probe import probe
     from gpcn.training.splitrun import run_split
 
+    def scores(*about: Any) -> dict[str, Any]:
+        result = run_split(*about)
+        return {key: result[key] for key in KEPT}
+
+    ways = {"train": scores, "probe": probe, "bound": bound_and_gap, "complexity": bound_and_reached}
     start = time.perf_counter()
     graph = load_once(question.dataset)
     try:
-        if question.kind == "probe":
-            answer = probe(graph, question.config, question.split)
-        elif question.kind == "bound":
-            answer = bound_and_gap(graph, question.config, question.split)
-        else:
-            result = run_split(graph, question.config, question.split)
-            answer = {key: result[key] for key in KEPT}
+        answer = ways[question.kind](graph, question.config, question.split)
     except TrainingError as error:
         answer = {"failed": str(error)}
     return {**answer, "seconds": round(time.perf_counter() - start, 3), "commit": commit()}

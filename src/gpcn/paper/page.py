@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpcn.atomic import replacing
-from gpcn.paper import figures, published, rows, theory
+from gpcn.paper import complexity, figures, published, rows, theory
 from gpcn.paper.ablation import FIGURES
 from gpcn.paper.published import DATASETS, FAMILY, TABLES, Table
 from gpcn.paper.rows import Row
@@ -41,7 +41,8 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     parts = [INTRODUCTION, *_tables(table), _against_paper(table), _against_best(table), _ablations(drawn)]
     variants = rows.read(folder / "variants.csv", rows.ABLATION)
     bounds = rows.read(folder / "theory.csv", theory.COLUMNS)
-    parts += [_variants(variants), _theory(bounds, images, page)]
+    reached = rows.read(folder / "complexity.csv", complexity.COLUMNS)
+    parts += [_variants(variants), _theory(bounds, images, page), _reached(reached)]
     parts += [_cost({"tables": table, "ablations": ablation, "variants": variants, "theory": bounds})]
     with replacing(page) as stream:
         stream.write("\n".join(part for part in parts if part).encode())
@@ -184,6 +185,11 @@ def _theory(bounds: Sequence[Row], images: Path, page: Path) -> str:
     theory.draw(bounds, images / "theory.svg")
     link = os.path.relpath(images / "theory.svg", page.parent)
     return f"## Bound against gap\n\n{theory.section(bounds)}\n![Bound against gap]({link})\n"
+
+
+def _reached(table: Sequence[Row]) -> str:
+    text = complexity.section(table)
+    return f"## The bound and what can be reached\n\n{text}" if text else ""
 
 
 def _cost(tables: Mapping[str, Sequence[Row]]) -> str:

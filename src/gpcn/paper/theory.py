@@ -112,10 +112,9 @@ def _summary(answers: Sequence[dict[str, Any]]) -> Row:
     return row
 
 
-def save(table: list[Row], folder: Path) -> list[Row]:
-    """Into `theory.csv`, beside what is already there; the rows given."""
+def save(table: Sequence[Row], folder: Path) -> None:
+    """Into `theory.csv`, beside what is already there."""
     rows.write(folder / "theory.csv", COLUMNS, table, KEY)
-    return table
 
 
 def correlations(table: Sequence[Row]) -> list[Row]:

@@ -6,6 +6,7 @@ column on its L1 ball. What a climb reaches is a lower estimate of the supremum;
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +41,13 @@ def estimate(
     lr: float = 0.05,
     seed: int = 0,
 ) -> Complexity:
-    """For the class of `model` (one output, coefficients and `μ` as they are) with the norms of `given`."""
+    """For the class of `model` (one output, coefficients and `μ` as they are) with the norms of `given`.
+
+    `model` stays as it is.
+    """
     radii = norms_by_name(model, given)
+    model = copy.deepcopy(model)
+    model.out.weight = nn.Parameter(model.out.weight.detach()[:, :1].clone())
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
     model.eval()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from gpcn.graph import Graph
 from gpcn.nn.memory import reuse_freed_memory
-from gpcn.theory.bounds import corrected, printed
+from gpcn.theory.bounds import Quantities, corrected, printed
 from gpcn.theory.oversmoothing import dirichlet_energy, layer_states, mean_average_distance
 from gpcn.theory.quantities import measure, normalized
+from gpcn.theory.rademacher import estimate
 from gpcn.theory.spectrum import PowerSums, power_sums
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
@@ -22,22 +25,40 @@ from gpcn.training.trainer import Trainer
 DEEPEST = 16
 
 
-def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, Any]:
-    """Train split `number`; both bounds, the gap between test and training, and how smooth each layer's states are.
+@dataclass(frozen=True)
+class Trained:
+    """A model at its best epoch, and what the theorems say of it."""
 
-    All at the best epoch. The gap in loss is test minus training, in accuracy training minus test: both grow with
-    overfitting.
-    """
+    model: Any
+    problem: Problem
+    logits: Tensor
+    quantities: Quantities
+    epochs: int
+
+
+def train(graph: Graph, config: TrainConfig, number: int) -> Trained:
+    """Train split `number`."""
     reuse_freed_memory()
     problem = Problem.of(graph, config)
     split = graph.splits[number]
     trainer = Trainer(problem, config, split, number)
     trainer.run()
     logits = trainer.best_logits().double()
-    model: Any = trainer.model
     sums = spectrum_of(problem.graph)
+    model: Any = trainer.model
     found = measure(model, problem.x, problem.adjacency, train=len(split.train), test=len(split.test), spectrum=sums)
-    states = layer_states(model, problem.x, problem.adjacency)
+    return Trained(model, problem, logits, found, trainer.epoch)
+
+
+def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, Any]:
+    """Train split `number`; both bounds, the gap between test and training, and how smooth each layer's states are.
+
+    All at the best epoch. The gap in loss is test minus training, in accuracy training minus test: both grow with
+    overfitting.
+    """
+    trained = train(graph, config, number)
+    problem, logits, found, split = trained.problem, trained.logits, trained.quantities, graph.splits[number]
+    states = layer_states(trained.model, problem.x, problem.adjacency)
     links = problem.graph.adjacency
     labels = torch.tensor(graph.labels)
     parts = {role: torch.tensor(getattr(split, role)) for role in ("train", "val", "test")}
@@ -59,7 +80,22 @@ def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, A
         "residual_norm": found.residual_norm,
         "energy": [dirichlet_energy(state, links) for state in states],
         "distance": [mean_average_distance(state, links) for state in states],
-        "epochs": trainer.epoch,
+        "epochs": trained.epochs,
+    }
+
+
+def bound_and_reached(graph: Graph, config: TrainConfig, number: int, draws: int = 10) -> dict[str, Any]:
+    """Train split `number`; both bounds for its norms, and what random signs can reach within them."""
+    trained = train(graph, config, number)
+    found = trained.quantities
+    reached = estimate(trained.model, trained.problem.x, trained.problem.adjacency, found, draws=draws)
+    return {
+        "printed": printed(found).total,
+        "corrected": corrected(found).total,
+        "reached": reached.mean,
+        "error": reached.error,
+        "draws": reached.draws,
+        "epochs": trained.epochs,
     }
 
 
