@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "gpcn"
-CORE = {"errors", "types", "validation", "graph", "atomic"}
+CORE = {"errors", "types", "validation", "graph", "atomic", "locking"}
 ALLOWED = {  # room -> rooms of the package it may import
     "errors": set(),
     "atomic": {"errors"},
+    "locking": {"errors"},
     "types": set(),
     "validation": {"errors", "types", "graph"},
     "graph": {"errors", "types", "validation"},
@@ -23,6 +24,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "nn": {"errors", "types", "validation", "graph", "nn"},
     "training": CORE | {"nn", "training", "data"},
     "drawing": CORE,
+    "tuning": CORE | {"nn", "training", "tuning"},
     "theory": CORE | {"nn", "training", "theory", "drawing"},
     "paper": CORE | {"data", "nn", "training", "theory", "paper", "drawing"},
     "estimator": CORE | {"nn", "training", "splits"},

@@ -135,7 +135,12 @@ def evaluate(question: Question) -> dict[str, Any]:
         result = run_split(*about)
         return {key: result[key] for key in KEPT}
 
-    ways = {"train": scores, "probe": probe, "bound": bound_and_gap, "complexity": bound_and_reached}
+    ways: dict[str, Callable[..., dict[str, Any]]] = {
+        "train": scores,
+        "probe": probe,
+        "bound": bound_and_gap,
+        "complexity": bound_and_reached,
+    }
     start = time.perf_counter()
     graph = load_once(question.dataset)
     try:

@@ -3,7 +3,7 @@
 The best epoch is chosen on validation nodes, so their score at that epoch flatters; most of all where the epoch is
 chosen by that very score. A probe divides the validation nodes in two halves: each half's score is taken at the epoch
 that the *other* half chooses. One training serves both rules of choice (`select=loss` and `select=metric`), and its
-numbers can be compared between rules and configurations. Test nodes are never looked at.
+numbers can be compared between rules and configurations. Test nodes are looked at only to write down what they say.
 """
 
 from __future__ import annotations
@@ -22,29 +22,42 @@ from gpcn.training.trainer import Trainer, loss_and_score
 RULES = ("loss", "metric")
 
 
-def probe(graph: Graph, config: TrainConfig, number: int) -> dict[str, Any]:
-    """Train split `number` until neither rule improves; the crossed score, in percent, under each rule."""
+def probe(
+    graph: Graph, config: TrainConfig, number: int, *, problem: Problem | None = None, with_test: bool = False
+) -> dict[str, Any]:
+    """Train split `number` until neither rule improves; the crossed score, in percent, under each rule.
+
+    `problem` saves preparing the graph again. `with_test` adds `test`: the test score at the epoch each rule chooses
+    on all validation nodes.
+    """
     reuse_freed_memory()
-    trainer = Trainer(Problem.of(graph, config), config, graph.splits[number], number)
+    problem = problem or Problem.of(graph, config)
+    split = graph.splits[number]
+    trainer = Trainer(problem, config, split, number)
     size = len(trainer.val)
-    order = torch.from_numpy(np.random.default_rng(number).permutation(size))
+    order = trainer.val[torch.from_numpy(np.random.default_rng(number).permutation(size))]
     halves = (order[: size // 2], order[size // 2 :])
-    labels = trainer.problem.labels[trainer.val]
+    test = torch.tensor(split.test, device=problem.device)
+    labels = problem.labels
     seen: list[list[float]] = []
     last_improvement = dict.fromkeys(RULES, 0)
     best = {rule: float("inf") for rule in RULES}
+    tests = dict.fromkeys(RULES, float("nan"))
     while trainer.epoch < config["epochs"] and trainer.epoch - max(last_improvement.values()) <= config["patience"]:
         trainer.step()
         if trainer.epoch == 1:  # weights as drawn are no candidate
             continue
-        logits = trainer.val_logits
+        logits = trainer.logits
         numbers = [part for half in halves for part in loss_and_score(logits[half], labels[half], graph.metric)]
         seen.append(torch.stack([part.double() for part in numbers]).tolist())
         _, _, loss, score = trainer.history[-1]
         for rule, value in zip(RULES, (loss, -score), strict=True):
             if value < best[rule]:
                 best[rule], last_improvement[rule] = value, trainer.epoch
-    return {**crossed(np.array(seen)), "epochs": trainer.epoch}
+                if with_test:
+                    tests[rule] = 100 * float(loss_and_score(logits[test], labels[test], graph.metric)[1])
+    found: dict[str, Any] = {**crossed(np.array(seen)), "epochs": trainer.epoch}
+    return found | {"test": tests} if with_test else found
 
 
 def crossed(seen: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, float]:

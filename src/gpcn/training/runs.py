@@ -16,20 +16,19 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from gpcn.atomic import replacing
 from gpcn.data.archives import read_npz
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph import Graph
+from gpcn.locking import locked
 from gpcn.training import checkpoint, parallel
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import summarize
@@ -132,7 +131,7 @@ def train(
         found = parallel.run_all(graph, config, numbers, nowhere, jobs=many, **options)
         return summary(config, describe(graph, source), [found[number] for number in numbers])
     path = Path(out)
-    with _locked(path):
+    with locked(path):
         run = _open_or_create(path, graph, config, source)
         missing = [n for n in numbers if read_result(run.folder(n), run.key(n)) is None]
         many = parallel.jobs_for(jobs, len(missing), threads)
@@ -212,22 +211,6 @@ def _tidy(path: Path) -> None:
         leftover.unlink(missing_ok=True)
     for done in path.glob("split-*/result.json"):
         checkpoint.remove(done.parent, "checkpoint")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path / ".lock", timeout=0)
-        lock.acquire()
-    except Timeout as error:
-        raise CheckpointError(f"another process is working on {path}; wait for it, or choose another --out") from error
-    except OSError as error:
-        raise CheckpointError(f"cannot write to {path}: {error.strerror or error}; choose another --out") from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _write_json(path: Path, told: Any) -> None:

@@ -49,7 +49,7 @@ class Trainer:
         self.best_buffers = [buffer.clone() for buffer in self.model.buffers()]
         self.best_value, self.best_epoch, self.epoch = math.inf, 0, 0
         self.history: list[tuple[float, ...]] = []
-        self.val_logits = torch.empty(0, problem.graph.num_classes)  # of the validation nodes, in the last epoch
+        self.logits = torch.empty(0, problem.graph.num_classes)  # of all nodes, as the last epoch found them
 
     @property
     def finished(self) -> bool:
@@ -153,8 +153,8 @@ class Trainer:
             raise CheckpointError(f"the checkpoint does not fit this model and configuration: {error}") from error
 
     def _validate(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        self.val_logits = logits[self.val]
-        return loss_and_score(self.val_logits, self.problem.labels[self.val], self.problem.graph.metric)
+        self.logits = logits
+        return loss_and_score(logits[self.val], self.problem.labels[self.val], self.problem.graph.metric)
 
     def _remember(self, value: float, buffers: list[Tensor]) -> None:
         untrained = self.epoch == 0 and self.parameters  # weights as drawn are no candidate

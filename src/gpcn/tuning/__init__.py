@@ -1,0 +1,1 @@
+"""Hyperparameter search: what to try, on what machines, remembered so that nothing is lost or repeated."""

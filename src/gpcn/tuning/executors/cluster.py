@@ -1,0 +1,108 @@
+"""A Ray cluster: one on this machine, or one that is running somewhere. The graph is put into its object store once."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+from gpcn.tuning.executors import RETRIES, gone
+from gpcn.tuning.tasks import Evaluator, Outcome, Task
+
+AHEAD = 2  # tasks per worker that Ray knows of, so that none waits for the driver
+
+
+class RayExecutor:
+    """Tasks of one CPU each on the cluster at `address`; without one, on a cluster of `jobs` CPUs started here.
+
+    Ray starts a task again when its worker or node dies. Ray's dashboard is not started.
+    """
+
+    def __init__(self, graph: Graph, jobs: int | None = None, address: str | None = None, *, gpus: float = 0) -> None:
+        self._ray = _ray()
+        self._ours = not self._ray.is_initialized()
+        if self._ours:
+            self._connect(jobs, address)
+        self._graph = self._ray.put(graph)
+        self._key = uuid4().hex
+        self._evaluate = self._ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_evaluate)
+
+    @property
+    def workers(self) -> int:
+        """CPUs of the cluster, as it is now."""
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
+        """Every task with its outcome."""
+        waiting = deque(tasks)
+        running: dict[Any, Task] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < AHEAD * self.workers:
+                    task = waiting.popleft()
+                    running[self._evaluate.remote(self._key, [self._graph], task)] = task
+                (done,), _ = self._ray.wait(list(running), num_returns=1)
+                yield running.pop(done), self._outcome(done)
+        finally:
+            for reference in running:
+                with contextlib.suppress(Exception):
+                    self._ray.cancel(reference, force=True)
+
+    def close(self) -> None:
+        """Leave the cluster; one that was started here ends."""
+        if self._ours and self._ray.is_initialized():
+            self._ray.shutdown()
+
+    def _outcome(self, reference: Any) -> Outcome:
+        try:
+            return dict(self._ray.get(reference))
+        except (self._ray.exceptions.WorkerCrashedError, self._ray.exceptions.NodeDiedError):
+            return gone(RETRIES + 1)
+        except self._ray.exceptions.OutOfMemoryError:
+            return gone(RETRIES + 1)
+
+    def _connect(self, jobs: int | None, address: str | None) -> None:
+        options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+        if address is None:
+            options |= {
+                "num_cpus": jobs or os.cpu_count() or 1,
+                "include_dashboard": False,
+                "_node_ip_address": "127.0.0.1",
+            }
+        try:
+            self._ray.init(address=address, **options)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            where = address or "this machine"
+            raise ConfigError(
+                f"there is no Ray cluster at {where}: {error}; start one with: ray start --head"
+            ) from error
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise ConfigError("--engine ray needs Ray; install it with: pip install 'gpcn[ray]'") from error
+    return ray
+
+
+_evaluators: dict[str, Evaluator] = {}
+
+
+def _evaluate(key: str, graph: list[Any], task: Task) -> Outcome:
+    """In a worker of the cluster: the graph is taken from the object store once per process."""
+    if key not in _evaluators:
+        import ray
+
+        _evaluators.clear()
+        _evaluators[key] = Evaluator(ray.get(graph[0]))
+    return _evaluators[key].evaluate(task)

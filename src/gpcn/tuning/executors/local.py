@@ -1,0 +1,133 @@
+"""Processes of this machine, one thread each. The graph's arrays lie in one file that all of them map, not copy."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, cast
+
+from gpcn.graph import Graph
+from gpcn.training.parallel import die_with, interrupts_ignored
+from gpcn.tuning.executors import RETRIES, gone
+from gpcn.tuning.tasks import Evaluator, Outcome, Task
+
+
+class LocalExecutor:
+    """`jobs` processes, started when they are first needed."""
+
+    def __init__(self, graph: Graph, jobs: int | None = None) -> None:
+        self.workers = jobs or os.cpu_count() or 1
+        self._shared = SharedGraph(graph)
+        self._pool: list[_Worker] = []
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
+        """Every task with its outcome."""
+        waiting = deque((task, 1) for task in tasks)
+        busy: dict[Any, tuple[_Worker, Task, int]] = {}
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < self.workers:
+                    worker = self._idle({id(each) for each, _, _ in busy.values()})
+                    task, attempt = waiting.popleft()
+                    worker.pipe.send(task)
+                    busy[worker.pipe] = (worker, task, attempt)
+                for pipe in wait(list(busy)):
+                    worker, task, attempt = busy.pop(pipe)
+                    try:
+                        yield task, worker.pipe.recv()
+                    except (EOFError, OSError):
+                        self._lose(worker)
+                        if attempt > RETRIES:
+                            yield task, gone(attempt)
+                        else:
+                            waiting.appendleft((task, attempt + 1))
+        finally:
+            for worker, _, _ in busy.values():
+                self._lose(worker)
+
+    def close(self) -> None:
+        """End the workers."""
+        for worker in list(self._pool):
+            self._lose(worker)
+        self._shared.close()
+
+    def _idle(self, busy: set[int]) -> _Worker:
+        for worker in self._pool:
+            if id(worker) not in busy:
+                return worker
+        self._pool.append(_Worker.start(self._shared))
+        return self._pool[-1]
+
+    def _lose(self, worker: _Worker) -> None:
+        if worker in self._pool:
+            self._pool.remove(worker)
+        worker.process.kill()
+        worker.process.join()
+        worker.pipe.close()
+
+
+class SharedGraph:
+    """A graph whose arrays lie in a temporary file: workers map it, and share its pages."""
+
+    def __init__(self, graph: Graph) -> None:
+        buffers: list[pickle.PickleBuffer] = []
+        self.head = pickle.dumps(graph, protocol=5, buffer_callback=buffers.append)
+        self._file = tempfile.NamedTemporaryFile(prefix="gpcn-graph-")  # noqa: SIM115
+        self.places: list[tuple[int, int]] = []
+        for buffer in buffers:
+            raw = buffer.raw()
+            start = -(-self._file.tell() // 64) * 64
+            self._file.seek(start)
+            self._file.write(raw)
+            self.places.append((start, raw.nbytes))
+        self._file.flush()
+        self.path = Path(self._file.name)
+
+    def close(self) -> None:
+        """Take the file away; who has mapped it keeps it."""
+        self._file.close()
+
+
+def opened(head: bytes, path: Path, places: list[tuple[int, int]]) -> Graph:
+    """The graph, in another process, its arrays mapped and not copied."""
+    with path.open("rb") as stream:
+        mapped = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) if places else memoryview(b"")
+    buffers = [mapped[start : start + size] for start, size in places]
+    return cast(Graph, pickle.loads(head, buffers=buffers))  # noqa: S301
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: BaseProcess
+    pipe: Any
+
+    @classmethod
+    def start(cls, shared: SharedGraph) -> _Worker:
+        context = get_context("spawn")
+        mine, theirs = context.Pipe()
+        about = (theirs, shared.head, shared.path, shared.places, os.getpid())
+        process = context.Process(target=_work, args=about, daemon=True)
+        with interrupts_ignored():
+            process.start()
+        theirs.close()
+        return cls(process, mine)
+
+
+def _work(pipe: Any, head: bytes, path: Path, places: list[tuple[int, int]], parent: int) -> None:
+    die_with(parent)
+    evaluator = Evaluator(opened(head, path, places))
+    while True:
+        try:
+            task = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(evaluator.evaluate(task))

@@ -1,0 +1,47 @@
+"""What to try next: Optuna's tree-structured Parzen estimator, as a pure function of the past."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from gpcn.tuning.schedule import Trial
+from gpcn.tuning.space import Space
+
+WORST = 0.0  # percent: what a configuration that diverged is worth
+
+
+def distributions(space: Space) -> dict[str, BaseDistribution]:
+    """The dimensions in Optuna's words."""
+    return {name: CategoricalDistribution(values) for name, values in space.dimensions().items()}
+
+
+def propose(space: Space, past: Sequence[Trial], number: int, seed: int) -> dict[str, Any]:
+    """The point for trial `number`, from the trials that ended before its generation began.
+
+    The same past, number and seed give the same point, in whatever process.
+    """
+    known = distributions(space)
+    sampler = optuna.samplers.TPESampler(
+        seed=int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
+        multivariate=True,
+        constant_liar=False,
+        n_startup_trials=1,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        if past:
+            study.add_trials([_finished(trial, known) for trial in past])
+        return dict(study.ask(known).params)
+
+
+def _finished(trial: Trial, known: dict[str, BaseDistribution]) -> FrozenTrial:
+    value = WORST if trial.value is None else trial.value
+    return create_trial(state=TrialState.COMPLETE, value=value, params=trial.point, distributions=known)

@@ -1,0 +1,139 @@
+"""Who goes on: generations of configurations, halved over splits and then epochs.
+
+Everything here is a function of what was recorded. So it does not matter where, in which order or after how many kills
+evaluations were made: the same records lead to the same next step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from gpcn.errors import ConfigError
+from gpcn.training.config import TrainConfig
+from gpcn.training.probe import RULES
+from gpcn.tuning.tasks import Outcome, Task
+
+State = Literal["running", "complete", "pruned", "diverged"]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Whoever is here is evaluated on `splits` for at most `epochs`; the best `keep` go on."""
+
+    splits: tuple[int, ...]
+    epochs: int
+    keep: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`size` configurations a generation, and the rungs they climb."""
+
+    size: int
+    rungs: tuple[Rung, ...]
+
+    @classmethod
+    def of(cls, splits: Sequence[int], epochs: int, *, size: int = 12, share: int = 3) -> Plan:
+        """One split and a third of the epochs for all, more splits for one in `share`, everything for the best."""
+        if not splits or size < 1 or epochs < 2:
+            raise ConfigError(f"a search needs splits, epochs and configurations; found {splits}, {epochs}, {size}")
+        short = max(2, math.ceil(epochs / 3))
+        some, everything = tuple(splits[:3]), tuple(splits)
+        first = max(1, math.ceil(size / share))
+        second = max(1, math.ceil(first / share))
+        rungs = [Rung(some[:1], short, first)]
+        if len(some) > 1:
+            rungs.append(Rung(some, short, second))
+        rungs.append(Rung(everything, epochs, 1))
+        return cls(size, tuple(rungs))
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON; `from_json` reads it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: Any) -> Plan:
+        """As `describe` gave it."""
+        return cls(told["size"], tuple(Rung(tuple(r["splits"]), r["epochs"], r["keep"]) for r in told["rungs"]))
+
+
+@dataclass
+class Trial:
+    """A configuration, what was recorded of it, and how it ended."""
+
+    number: int
+    generation: int
+    point: dict[str, Any]
+    config: TrainConfig
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    state: State = "running"
+    value: float | None = None
+
+    def task(self, split: int, epochs: int) -> Task:
+        """Its evaluation on `split`."""
+        told = self.config.to_json()
+        told["training"] = {**told["training"], "epochs": epochs}
+        return Task(self.number, TrainConfig.from_json(told), split)
+
+    def outcome(self, split: int, rung: Rung, plan: Plan) -> Outcome | None:
+        """What is known of `split` at `rung`: also a shorter one that ended by itself, for it would again."""
+        for each in plan.rungs:
+            found = self.outcomes.get(self.task(split, each.epochs).key)
+            if found is not None and (each.epochs == rung.epochs or found.get("epochs", 0) < each.epochs):
+                return found
+        return None
+
+    def score(self, rung: Rung, plan: Plan) -> tuple[float, str] | None:
+        """The mean over the rung's splits under the better rule, and that rule; `None` where one failed."""
+        outcomes = [self.outcome(split, rung, plan) for split in rung.splits]
+        known = [each for each in outcomes if each is not None]
+        if len(known) < len(outcomes) or any("failed" in each for each in known):
+            return None
+        means = {rule: float(np.mean([each[rule] for each in known])) for rule in RULES}
+        rule = max(RULES, key=lambda name: means[name])
+        return means[rule], rule
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a generation needs next: `tasks` to run, or nothing more; and how those who left it ended."""
+
+    tasks: tuple[Task, ...]
+    ended: tuple[tuple[Trial, State, int, float | None], ...]
+
+
+def advance(generation: Sequence[Trial], plan: Plan) -> Step:
+    """From all that is recorded of a generation, what comes next."""
+    alive = list(generation)
+    ended: list[tuple[Trial, State, int, float | None]] = []
+    for level, rung in enumerate(plan.rungs):
+        missing = [
+            trial.task(split, rung.epochs)
+            for split in rung.splits
+            for trial in alive
+            if not _failed(trial) and trial.outcome(split, rung, plan) is None
+        ]
+        if missing:
+            return Step(tuple(missing), tuple(ended))
+        scores = {trial.number: trial.score(rung, plan) for trial in alive}
+        ended += [(trial, "diverged", level, None) for trial in alive if scores[trial.number] is None]
+        standing = sorted(
+            (trial for trial in alive if scores[trial.number] is not None),
+            key=lambda trial: (-scores[trial.number][0], trial.number),  # type: ignore[index]
+        )
+        last = level == len(plan.rungs) - 1
+        alive = standing if last else standing[: rung.keep]
+        for trial in standing[len(alive) :]:
+            ended.append((trial, "pruned", level, scores[trial.number][0]))  # type: ignore[index]
+        if last:
+            ended += [(trial, "complete", level, scores[trial.number][0]) for trial in alive]  # type: ignore[index]
+    return Step((), tuple(ended))
+
+
+def _failed(trial: Trial) -> bool:
+    return any("failed" in outcome for outcome in trial.outcomes.values())

@@ -1,0 +1,140 @@
+"""What a search may try: choices by model, from the zoo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpcn.errors import ConfigError, near_matches
+from gpcn.nn import zoo
+from gpcn.nn.hyperparameters import Hyperparameter, Value
+from gpcn.training.config import TRAINING, TrainConfig
+
+Choices = dict[str, tuple[Value, ...]]
+SPACES = ("default", "paper")
+FAMILY = ("gpcn", "gpcn-link", "agpcn", "agpcn-link")
+BEYOND_THE_PAPER: Choices = {
+    "lr": (0.003, 0.01, 0.03, 0.05),
+    "weight_decay": (1e-5, 1e-4, 5e-4, 1e-3, 5e-3),
+    "dropout": (0.0, 0.3, 0.5, 0.7, 0.8),
+    "hidden": (64, 256),
+    "mlp_layers": (1, 2, 3),
+    "gamma": (2.0**-6, 2.0**-4, 2.0**-2, 1.0),
+    "adaptive": ("theta", "relative"),
+    "mu": (0.1, 0.5, 0.9, 0.99),
+    "link_decay": (-1.0, 1e-2, 5e-2),
+    "bias": (False, True),
+    "symmetrize": (False, True),
+    "normalize_features": (False, True),
+}
+"""What pays on the benchmarks: features scaled or not, edges both ways or not, and ranges that rarely diverge."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Choices for each of `models`, and `fixed` settings for all of them.
+
+    A setting that several models have is one dimension where their choices agree, so that what is learned about it is
+    shared; `model:setting` where they do not.
+    """
+
+    models: tuple[str, ...]
+    choices: Mapping[str, Choices]
+    fixed: Mapping[str, Value]
+
+    @classmethod
+    def of(
+        cls,
+        models: Sequence[str],
+        kind: str = "default",
+        *,
+        fixed: Mapping[str, Any] | None = None,
+        tried: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Space:
+        """The space called `kind`, with settings `fixed` and other values `tried`, both checked."""
+        if kind not in SPACES:
+            raise ConfigError(f"there is no space called {kind!r}; expected default or paper")
+        choices: dict[str, Choices] = {}
+        settled: dict[str, Value] = {}
+        for model in models:
+            declared = {each.name: each for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
+            mine = _declared(declared, kind)
+            for name, values in (tried or {}).items():
+                if name in declared:
+                    mine[name] = tuple(dict.fromkeys(declared[name].check(value) for value in values))
+            for name, value in (fixed or {}).items():
+                if name in declared:
+                    settled[name] = declared[name].check(value)
+                    mine.pop(name, None)
+            choices[model] = mine
+        _refuse_unknown(models, [*(fixed or {}), *(tried or {})])
+        return cls(tuple(models), choices, settled)
+
+    def dimensions(self) -> Choices:
+        """Every dimension with its values; `model` first where there are several."""
+        found: Choices = {"model": self.models} if len(self.models) > 1 else {}
+        for model in self.models:
+            for name, values in self.choices[model].items():
+                found[self._dimension(model, name)] = values
+        return found
+
+    def size(self) -> int:
+        """How many different configurations there are."""
+        total = 0
+        for model in self.models:
+            product = 1
+            for values in self.choices[model].values():
+                product *= len(values)
+            total += product
+        return total
+
+    def config(self, point: Mapping[str, Any], *, seed: int = 0) -> TrainConfig:
+        """The configuration at `point`; dimensions of other models are passed over."""
+        model = str(point.get("model", self.models[0]))
+        settings: dict[str, Any] = {name: point[self._dimension(model, name)] for name in self.choices[model]}
+        names = {each.name for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
+        settings |= {name: value for name, value in self.fixed.items() if name in names}
+        return TrainConfig.of(model, seed=seed, **settings)
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON; `from_json` reads it."""
+        return {"models": list(self.models), "choices": self.choices, "fixed": dict(self.fixed)}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Space:
+        """As `describe` gave it."""
+        choices = {
+            model: {name: tuple(values) for name, values in mine.items()} for model, mine in told["choices"].items()
+        }
+        return cls(tuple(told["models"]), choices, dict(told["fixed"]))
+
+    def _dimension(self, model: str, name: str) -> str:
+        others = {self.choices[other][name] for other in self.models if name in self.choices[other]}
+        return name if len(others) == 1 else f"{model}:{name}"
+
+
+def models_of(name: str) -> tuple[str, ...]:
+    """`family`, `all`, or one model."""
+    if name == "family":
+        return FAMILY
+    if name == "all":
+        return tuple(model for model in zoo.names() if model not in ("label-propagation",))
+    zoo.entry(name)
+    return (name,)
+
+
+def _declared(declared: Mapping[str, Hyperparameter], kind: str) -> Choices:
+    found = {name: each.space for name, each in declared.items() if each.space}
+    if kind == "default":
+        found |= {name: values for name, values in BEYOND_THE_PAPER.items() if name in declared}
+        if "mu" not in declared:
+            found.pop("link_decay", None)  # there is no W_A to decay
+    return found
+
+
+def _refuse_unknown(models: Sequence[str], names: Sequence[str]) -> None:
+    known = {each.name for model in models for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{' and '.join(models)} have no setting {name!r}; {near_matches(name, sorted(known))}")

@@ -1,0 +1,137 @@
+"""The driver: propose, evaluate, record, and go on until the budget is spent.
+
+Proposals of a generation depend on what ended before it and on the seed; the schedule depends on what is recorded. So a
+study that was killed, or ran on other machines, makes the same evaluations as one that was left in peace.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpcn.graph import Graph
+from gpcn.locking import locked
+from gpcn.tuning.executors import Executor
+from gpcn.tuning.ledger import Ledger
+from gpcn.tuning.proposal import propose
+from gpcn.tuning.schedule import Plan, Trial, advance
+from gpcn.tuning.space import Space
+from gpcn.tuning.tasks import Task
+
+ATTEMPTS = 20  # at a point that was not tried before
+Watch = Callable[[Ledger], None]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long: so many configurations in all, or so many seconds from now."""
+
+    configurations: int | None = None
+    seconds: float | None = None
+
+
+def header(graph: Graph, space: Space, plan: Plan, *, seed: int, source: dict[str, Any] | None) -> dict[str, Any]:
+    """What a study is a study of."""
+    return {
+        "name": graph.fingerprint()[:16],
+        "graph": {"name": graph.name, "fingerprint": graph.fingerprint(), "metric": graph.metric, "source": source},
+        "space": space.describe(),
+        "plan": plan.describe(),
+        "seed": seed,
+    }
+
+
+def drive(ledger: Ledger, executor: Executor, budget: Budget, watch: Watch | None = None) -> None:
+    """Go on with the study until the budget is spent; `watch` sees the ledger after every evaluation."""
+    until = float("inf") if budget.seconds is None else time.monotonic() + budget.seconds
+    while True:
+        generation = _generation(ledger, budget)
+        if not generation:
+            return
+        step = advance(generation, ledger.plan)
+        for trial, state, level, value in step.ended:
+            ledger.end(trial, state, level, value)
+        if step.tasks and not _evaluate(ledger, executor, step.tasks, until, watch):
+            return
+
+
+def _evaluate(ledger: Ledger, executor: Executor, tasks: tuple[Task, ...], until: float, watch: Watch | None) -> bool:
+    """Whether all were evaluated before the time was over."""
+    if time.monotonic() >= until:
+        return False
+    left = len(tasks)
+    for task, outcome in executor.run(tasks):
+        ledger.record(task, outcome)
+        left -= 1
+        if watch is not None:
+            watch(ledger)
+        if left and time.monotonic() >= until:
+            return False
+    return True
+
+
+def _generation(ledger: Ledger, budget: Budget) -> list[Trial]:
+    """The trials to go on with: those of the last generation, completed, or of a new one; none when all is done."""
+    most = budget.configurations if budget.configurations is not None else ledger.space.size()
+    most = min(most, ledger.space.size())
+    current = ledger.trials[-1].generation if ledger.trials else 0
+    mine = [trial for trial in ledger.trials if trial.generation == current]
+    if mine and all(trial.state != "running" for trial in mine) and len(mine) >= _wanted(ledger, current, most):
+        current, mine = current + 1, []
+    past = [trial for trial in ledger.trials if trial.generation < current]
+    while len(mine) < _wanted(ledger, current, most):
+        mine.append(_new(ledger, past, current))
+    return mine
+
+
+def _wanted(ledger: Ledger, generation: int, most: int) -> int:
+    before = sum(trial.generation < generation for trial in ledger.trials)
+    return max(0, min(ledger.plan.size, most - before))
+
+
+def _new(ledger: Ledger, past: list[Trial], generation: int) -> Trial:
+    """A configuration that was not tried yet, where one is found."""
+    number = len(ledger.trials)
+    tried = {trial.config.canonical() for trial in ledger.trials}
+    for attempt in range(ATTEMPTS):
+        point = propose(ledger.space, past, number + 1_000_003 * attempt, ledger.seed)
+        if ledger.space.config(point, seed=ledger.seed).canonical() not in tried:
+            break
+    return ledger.add(number, generation, point)
+
+
+def best(ledger: Ledger) -> list[tuple[Trial, float, str]]:
+    """Trials with their score and rule, those that came furthest first, then by score."""
+    found = []
+    for trial in ledger.trials:
+        for level in reversed(range(len(ledger.plan.rungs))):
+            scored = trial.score(ledger.plan.rungs[level], ledger.plan)
+            if scored is not None:
+                found.append((level, trial, *scored))
+                break
+    found.sort(key=lambda each: (-each[0], -each[2], each[1].number))
+    return [(trial, score, rule) for _, trial, score, rule in found]
+
+
+def tune(
+    graph: Graph,
+    space: Space,
+    plan: Plan,
+    executor: Executor,
+    *,
+    out: str | Path,
+    budget: Budget,
+    seed: int = 0,
+    storage: str | None = None,
+    source: dict[str, Any] | None = None,
+    watch: Watch | None = None,
+) -> Ledger:
+    """Start the study in `out`, or go on with it."""
+    folder = Path(out)
+    with locked(folder):
+        ledger = Ledger.create(folder, header(graph, space, plan, seed=seed, source=source), storage)
+        drive(ledger, executor, budget, watch)
+    return ledger
