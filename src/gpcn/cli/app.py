@@ -22,6 +22,7 @@ from gpcn.cli import (
     spectrum,
     synth,
     train,
+    tune,
 )
 from gpcn.cli.output import complain
 from gpcn.errors import GpcnError
@@ -39,6 +40,7 @@ app.command("inspect")(inspect.inspect_graph)
 app.command("models")(models.models)
 app.command("train")(train.train)
 app.command("compare")(compare.compare)
+app.command("tune")(tune.tune)
 app.command("predict")(predict.predict)
 app.command("bound")(bound.bound)
 app.command("spectrum")(spectrum.spectrum)

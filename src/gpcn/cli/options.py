@@ -104,7 +104,11 @@ def source_of(
 
 def load_for_run(run: Run, graph: str | None, nodes: Path | None, mirror: Path | None) -> Graph:
     """The graph a run was trained on, read as it was then, or another one in its place."""
-    told: dict[str, Any] = run.graph.get("source") or {}
+    return load_again(run.graph.get("source") or {}, f"the run in {run.path}", graph, nodes, mirror)
+
+
+def load_again(told: dict[str, Any], whose: str, graph: str | None, nodes: Path | None, mirror: Path | None) -> Graph:
+    """The graph that `source_of` told of, or another one in its place."""
     columns = Columns()
     if told.get("columns"):
         stored: dict[str, Any] = {
@@ -113,9 +117,7 @@ def load_for_run(run: Run, graph: str | None, nodes: Path | None, mirror: Path |
         columns = Columns(**stored)
     if graph is None:
         if not told.get("graph"):
-            raise ConfigError(
-                f"the run in {run.path} does not say where its graph came from; name the graph after the run"
-            )
+            raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
         graph, nodes = str(told["graph"]), nodes or (Path(told["nodes"]) if told.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists()
     return load(graph, nodes=nodes, columns=Columns() if plain else columns, mirror=mirror, require_labels=False)

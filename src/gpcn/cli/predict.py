@@ -30,10 +30,11 @@ def predict(
     """
     from gpcn.training import prediction
     from gpcn.training.runs import Run
+    from gpcn.tuning.auto import members
 
-    opened = Run.open(run)
-    loaded = load_for_run(opened, graph, nodes, mirror)
-    found = prediction.predict(opened, loaded, splits=read_splits(splits), only_unlabelled=unlabelled)
+    runs = members(run) if (run / "auto.json").is_file() else [Run.open(run)]
+    loaded = load_for_run(runs[0], graph, nodes, mirror)
+    found = prediction.vote(runs, loaded, splits=read_splits(splits), only_unlabelled=unlabelled)
     prediction.write(found, out)
     facts = {
         "out": str(out),

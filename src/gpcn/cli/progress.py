@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -78,3 +79,30 @@ def counting_progress(title: str) -> Iterator[Callable[[int, int, Question], Non
             progress.update(task, completed=done, total=total, description=what)
 
         yield tick
+
+
+@contextmanager
+def study_progress(budget: Any) -> Iterator[Callable[[Any], None] | None]:
+    """A function to call with the ledger after every evaluation: best so far, rate, time left; `None` unwatched."""
+    from gpcn.tuning.study import best
+
+    timed = budget.seconds is not None
+    columns = TextColumn("{task.fields[news]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    with _shown(*columns, speed_estimate_period=600) as progress:
+        if progress is None:
+            yield None
+            return
+        start, made = time.monotonic(), 0
+        task = progress.add_task("tune", total=budget.seconds if timed else budget.configurations, news="")
+
+        def watch(ledger: Any) -> None:
+            nonlocal made
+            made += 1
+            spent = time.monotonic() - start
+            ranking = best(ledger)
+            top = f"best {ranking[0][1]:.2f} {ranking[0][0].config.model}, " if ranking else ""
+            news = f"{top}{60 * made / max(spent, 1e-9):.0f} evaluations/min"
+            ended = sum(trial.state != "running" for trial in ledger.trials)
+            progress.update(task, completed=spent if timed else ended, news=news)
+
+        yield watch

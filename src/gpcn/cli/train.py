@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gpcn.cli.auto import train_auto
 from gpcn.cli.options import (
     Features,
     GraphArgument,
@@ -40,7 +41,12 @@ from gpcn.errors import ConfigError
 
 def train(
     graph: GraphArgument,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="A name that gpcn models lists.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="A name that gpcn models lists, or auto to have it chosen.")
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="5m", help="Time for --model auto to choose and train.")
+    ] = "5m",
     settings: Settings = None,
     config: ConfigFile = None,
     recipe: Annotated[
@@ -79,15 +85,21 @@ def train(
     from gpcn.training.config import TrainConfig
     from gpcn.training.runs import train as run
 
+    if model == "auto" and (settings or config or recipe):
+        raise ConfigError("--model auto chooses all settings; leave --set, --config and --recipe out, or name a model")
     changes: dict[str, Any] = read_settings(settings)
     if recipe is not None:
         changes = _recipe_settings(model or "gpcn", graph, recipe) | changes
-    changes |= {name: value for name, value in (("model", model), ("seed", seed)) if value is not None}
+    named = None if model == "auto" else model
+    changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
     if random:
         loaded = random_splits(loaded, count=random, seed=made.seed)
     told = source_of(graph, nodes, source, target, weight, id, label, features, split, undirected)
+    if model == "auto":
+        train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json)
+        return
     with training_progress(made.model) as tick:
         result = run(
             loaded,

@@ -6,6 +6,7 @@ node's row of the adjacency uses the vectors of the known nodes it links to, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,15 @@ class Predictions:
     def predicted(self) -> list[str]:
         """The most probable class of each node."""
         return [self.label_names[place] for place in self.probabilities.argmax(axis=1)]
+
+
+def vote(
+    runs: Sequence[Run], graph: Graph, *, splits: list[int] | None = None, only_unlabelled: bool = False
+) -> Predictions:
+    """Probabilities averaged over several runs on the same graph."""
+    each = [predict(run, graph, splits=splits, only_unlabelled=only_unlabelled) for run in runs]
+    notes = tuple(dict.fromkeys(note for found in each for note in found.notes))
+    return replace(each[0], probabilities=np.mean([found.probabilities for found in each], axis=0), notes=notes)
 
 
 def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unlabelled: bool = False) -> Predictions:

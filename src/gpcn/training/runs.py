@@ -121,7 +121,7 @@ def train(
     """
     from gpcn.training.problem import choose_device
 
-    numbers = _check_splits(graph, splits)
+    numbers = check_splits(graph, splits)
     kind = choose_device(device).type
     threads = parallel.threads_for(graph, config)
     options: dict[str, Any] = {"threads": threads, "device": kind, "save_every": save_every, "tick": tick}
@@ -175,7 +175,8 @@ def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
+def check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
+    """The numbers of the splits that are meant, all of them by default."""
     if not graph.splits:
         raise DataError(f"{graph.name} has no splits; add a split column, or random ones with --random-splits 5")
     numbers = list(range(len(graph.splits))) if splits is None else sorted(set(splits))

@@ -15,7 +15,7 @@ Choices = dict[str, tuple[Value, ...]]
 SPACES = ("default", "paper")
 FAMILY = ("gpcn", "gpcn-link", "agpcn", "agpcn-link")
 BEYOND_THE_PAPER: Choices = {
-    "lr": (0.003, 0.01, 0.03, 0.05),
+    "lr": (0.005, 0.01, 0.03, 0.05),
     "weight_decay": (1e-5, 1e-4, 5e-4, 1e-3, 5e-3),
     "dropout": (0.0, 0.3, 0.5, 0.7, 0.8),
     "hidden": (64, 256),
@@ -96,6 +96,15 @@ class Space:
         names = {each.name for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
         settings |= {name: value for name, value in self.fixed.items() if name in names}
         return TrainConfig.of(model, seed=seed, **settings)
+
+    def point(self, model: str, settings: Mapping[str, Value]) -> dict[str, Value]:
+        """The point at which `model` has these settings; what is not said is the first choice."""
+        found: dict[str, Value] = {"model": model} if len(self.models) > 1 else {}
+        for name, values in self.dimensions().items():
+            if name != "model":
+                short = name.removeprefix(f"{model}:")
+                found[name] = settings[short] if settings.get(short) in values else values[0]
+        return found
 
     def describe(self) -> dict[str, Any]:
         """For JSON; `from_json` reads it."""

@@ -7,7 +7,7 @@ study that was killed, or ran on other machines, makes the same evaluations as o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,23 @@ class Budget:
     seconds: float | None = None
 
 
-def header(graph: Graph, space: Space, plan: Plan, *, seed: int, source: dict[str, Any] | None) -> dict[str, Any]:
-    """What a study is a study of."""
+def header(
+    graph: Graph,
+    space: Space,
+    plan: Plan,
+    *,
+    seed: int,
+    source: dict[str, Any] | None,
+    first: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """What a study is a study of; `first` are points to begin with."""
     return {
         "name": graph.fingerprint()[:16],
         "graph": {"name": graph.name, "fingerprint": graph.fingerprint(), "metric": graph.metric, "source": source},
         "space": space.describe(),
         "plan": plan.describe(),
         "seed": seed,
+        "first": list(first),
     }
 
 
@@ -95,6 +104,8 @@ def _wanted(ledger: Ledger, generation: int, most: int) -> int:
 def _new(ledger: Ledger, past: list[Trial], generation: int) -> Trial:
     """A configuration that was not tried yet, where one is found."""
     number = len(ledger.trials)
+    if number < len(ledger.header["first"]):
+        return ledger.add(number, generation, ledger.header["first"][number])
     tried = {trial.config.canonical() for trial in ledger.trials}
     for attempt in range(ATTEMPTS):
         point = propose(ledger.space, past, number + 1_000_003 * attempt, ledger.seed)
@@ -127,11 +138,13 @@ def tune(
     seed: int = 0,
     storage: str | None = None,
     source: dict[str, Any] | None = None,
+    first: Sequence[dict[str, Any]] = (),
     watch: Watch | None = None,
 ) -> Ledger:
-    """Start the study in `out`, or go on with it."""
+    """Start the study in `out`, with the points `first`, or go on with it."""
     folder = Path(out)
     with locked(folder):
-        ledger = Ledger.create(folder, header(graph, space, plan, seed=seed, source=source), storage)
+        told = header(graph, space, plan, seed=seed, source=source, first=first)
+        ledger = Ledger.create(folder, told, storage)
         drive(ledger, executor, budget, watch)
     return ledger

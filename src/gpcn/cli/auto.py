@@ -1,0 +1,51 @@
+"""`gpcn train --model auto`: the model and its settings are chosen within a budget of time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpcn.cli.output import console, number, print_json, safe
+from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+
+
+def train_auto(
+    graph: Graph,
+    out: Path | None,
+    budget: str,
+    splits: list[int] | None,
+    jobs: int | None,
+    seed: int,
+    source: dict[str, Any],
+    json: bool,
+) -> None:
+    """Choose, train, and say why."""
+    from gpcn.tuning.auto import auto
+    from gpcn.tuning.executors.local import LocalExecutor
+    from gpcn.tuning.summary import read_seconds
+
+    if out is None:
+        raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
+    to = console()
+    executor = LocalExecutor(graph, jobs)
+    try:
+        found = auto(
+            graph,
+            executor,
+            out=out,
+            seconds=read_seconds(budget),
+            splits=splits,
+            seed=seed,
+            source=source,
+            say=lambda text: None if json else to.print(safe(text), highlight=False),
+        )
+    finally:
+        executor.close()
+    if json:
+        print_json(found)
+        return
+    mean, std = number(found["test_mean"], 2), number(found["test_std"], 2)
+    told = f"auto on {safe(found['graph'])}: {found['metric']} [bold]{mean} ± {std}[/bold] in {found['seconds']:.0f} s"
+    to.print(told, highlight=False)
+    to.print(f"kept in {safe(out)}; predictions: gpcn predict {safe(out)} --out predictions.csv", highlight=False)

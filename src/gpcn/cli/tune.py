@@ -1,0 +1,179 @@
+"""`gpcn tune`: search hyperparameters on this machine or on a Ray cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpcn.cli.options import (
+    Features,
+    Id,
+    Json,
+    Label,
+    Mirror,
+    Nodes,
+    Source,
+    Splits,
+    Target,
+    Undirected,
+    Weight,
+    load_again,
+    load_with_options,
+    source_of,
+)
+from gpcn.cli.output import console, number, print_json, safe, table
+from gpcn.cli.training_options import RandomSplits, Seed, Settings, SplitNumbers, read_settings, read_splits
+from gpcn.errors import ConfigError
+
+ENGINES = ("local", "ray")
+EPOCHS, PATIENCE = 300, 60  # of a search, where --set says nothing else
+
+
+def tune(
+    graph: Annotated[str | None, typer.Argument(metavar="GRAPH", help="A dataset, or a file of edges.")] = None,
+    model: Annotated[str, typer.Option("--model", "-m", help="A model, family (GPCN and its kin), or all.")] = "family",
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="200|30m", help="Configurations in all, or time from now.")
+    ] = "100",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the study.")] = None,
+    space: Annotated[str, typer.Option("--space", help="default, or paper: the exact grid of the paper.")] = "default",
+    settings: Settings = None,
+    tried: Annotated[
+        list[str] | None, typer.Option("--try", metavar="KEY=A,B,…", help="Other values for a setting; repeat it.")
+    ] = None,
+    splits: SplitNumbers = None,
+    generation: Annotated[int, typer.Option("--generation", min=2, help="Configurations proposed at a time.")] = 12,
+    engine: Annotated[str, typer.Option("--engine", help="local, or ray.")] = "local",
+    address: Annotated[
+        str | None, typer.Option("--address", help="Of a Ray cluster, or auto; without it one is started here.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes (default: one per core).")] = None,
+    storage: Annotated[
+        str | None, typer.Option("--storage", metavar="URL", help="Any Optuna storage instead of OUT/study.db.")
+    ] = None,
+    resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a study.")] = None,
+    show: Annotated[Path | None, typer.Option("--show", metavar="DIR", help="What a study found so far.")] = None,
+    seed: Seed = None,
+    random: RandomSplits = 0,
+    json: Json = False,
+    mirror: Mirror = None,
+    nodes: Nodes = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
+    id: Id = None,
+    label: Label = None,
+    features: Features = None,
+    split: Splits = None,
+    undirected: Undirected = False,
+) -> None:
+    """Search hyperparameters by the validation score; test scores are written down and never used.
+
+    Poor configurations are stopped after one split, then after three. Stop it at any time; [bold]--resume[/bold] goes
+    on.
+
+    Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
+    """
+    from gpcn.splits import random_splits
+    from gpcn.tuning.ledger import Ledger, read_header
+    from gpcn.tuning.schedule import Plan
+    from gpcn.tuning.space import Space, models_of
+    from gpcn.tuning.study import header
+    from gpcn.tuning.summary import describe, read_budget
+
+    if engine not in ENGINES:
+        raise ConfigError(f"--engine is {engine!r}; expected local or ray")
+    if sum(each is not None for each in (graph, resume, show)) != 1:
+        raise ConfigError("name one of: a GRAPH to search on, --resume DIR, --show DIR")
+    if show is not None:
+        _report(describe(Ledger.open(show, storage)), show, json)
+        return
+    limit = read_budget(budget)
+    if resume is not None:
+        folder, told = resume, read_header(resume)
+        loaded = load_again(told["graph"].get("source") or {}, f"the study in {resume}", None, None, mirror)
+        if told["graph"].get("random"):
+            loaded = random_splits(loaded, count=told["graph"]["random"], seed=told["seed"])
+        if loaded.fingerprint() != told["graph"]["fingerprint"]:
+            raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
+    else:
+        if out is None:
+            raise ConfigError("a study needs a folder; name one with --out, such as --out studies/texas")
+        folder = out
+        fixed = {"epochs": EPOCHS, "patience": PATIENCE, **read_settings(settings)}
+        chosen = Space.of(models_of(model), space, fixed=fixed, tried=_read_tried(tried))
+        place = str(graph)
+        loaded = load_with_options(place, mirror, nodes, source, target, weight, id, label, features, split, undirected)
+        if random:
+            loaded = random_splits(loaded, count=random, seed=seed or 0)
+        numbers = _numbers(loaded, read_splits(splits))
+        plan = Plan.of(numbers, int(fixed["epochs"]), size=generation)
+        origin = source_of(place, nodes, source, target, weight, id, label, features, split, undirected)
+        told = header(loaded, chosen, plan, seed=seed or 0, source=origin)
+        told["graph"]["random"] = random
+    ledger = _drive(folder, told, storage, loaded, engine, address, jobs, limit)
+    _report(describe(ledger), folder, json)
+
+
+def _drive(
+    folder: Path,
+    told: dict[str, Any],
+    storage: str | None,
+    graph: Any,
+    engine: str,
+    address: str | None,
+    jobs: int | None,
+    limit: Any,
+) -> Any:
+    from gpcn.cli.progress import study_progress
+    from gpcn.locking import locked
+    from gpcn.tuning.executors.cluster import RayExecutor
+    from gpcn.tuning.executors.local import LocalExecutor
+    from gpcn.tuning.ledger import Ledger
+    from gpcn.tuning.study import drive
+
+    with locked(folder):
+        ledger = Ledger.create(folder, {name: value for name, value in told.items() if name != "format"}, storage)
+        executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
+        try:
+            with study_progress(limit) as watch:
+                drive(ledger, executor, limit, watch)
+        finally:
+            executor.close()
+    return ledger
+
+
+def _numbers(graph: Any, wanted: list[int] | None) -> list[int]:
+    from gpcn.training.runs import check_splits
+
+    return check_splits(graph, wanted)
+
+
+def _read_tried(given: list[str] | None) -> dict[str, list[str]]:
+    return {name: [part.strip() for part in values.split(",")] for name, values in read_settings(given).items()}
+
+
+def _report(found: dict[str, Any], folder: Path, json: bool) -> None:
+    if json:
+        print_json(found)
+        return
+    to = console()
+    states = ", ".join(f"{count} {state}" for state, count in found["states"].items() if count)
+    to.print(
+        f"{found['configurations']} of {found['space']:,} configurations ({states}), "
+        f"{found['evaluations']} evaluations, {found['seconds']:,.0f} s of one core",
+        highlight=False,
+    )
+    rows = table("#", "model", "val", "splits", "settings", numeric=("#", "val", "splits"))
+    for row in found["best"]:
+        words = " ".join(f"{name}={value}" for name, value in {**row["settings"], "select": row["select"]}.items())
+        rows.add_row(str(row["number"]), row["model"], number(row["score"], 2), str(row["splits"]), safe(words))
+    to.print(rows, highlight=False)
+    if found["importance"]:
+        told = ", ".join(f"{name} {share:.0%}" for name, share in list(found["importance"].items())[:6])
+        to.print(f"what mattered: {told}", highlight=False)
+    for row in found["diverged"][:3]:
+        to.print(f"[dim]#{row['number']} diverged: {safe(row['why'])}[/dim]", highlight=False)
+    to.print(f"kept in {safe(folder)}; more with: gpcn tune --resume {safe(folder)} --budget 30m", highlight=False)

@@ -1,0 +1,172 @@
+"""No hyperparameters to choose: look which signal a graph carries, search where it pays, vote where that helps.
+
+Four steps share a budget of seconds: cheap probes of features alone, links alone and convolution; a study of the GPCN
+family that begins with settings which differ as much as graphs do; training of the best few; and a vote among them if
+validation nodes say so. Each step writes down what it found, so that stopping at any moment leaves the best so far, and
+the same call goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpcn.atomic import replacing
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.graph import Graph
+from gpcn.training.config import TrainConfig
+from gpcn.training.evaluation import evaluate, summarize
+from gpcn.training.runs import Run, train
+from gpcn.tuning.executors import Executor
+from gpcn.tuning.portfolio import PORTFOLIO, SIGNALS
+from gpcn.tuning.schedule import Plan
+from gpcn.tuning.space import FAMILY, Space
+from gpcn.tuning.study import Budget, best, tune
+from gpcn.tuning.tasks import Task
+
+SEARCH_SPLITS = 3  # more tell little that the first do not
+EPOCHS, PATIENCE = 300, 60
+VOTERS = (1, 3, 5)
+SHARES = {"signals": 0.1, "search": 0.75}  # of the budget spent when each step ends
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Voter:
+    """A trained configuration and its score in the search."""
+
+    run: Run
+    score: float
+
+
+def auto(
+    graph: Graph,
+    executor: Executor,
+    *,
+    out: str | Path,
+    seconds: float,
+    splits: Sequence[int] | None = None,
+    seed: int = 0,
+    source: dict[str, Any] | None = None,
+    say: Say = lambda text: None,
+) -> dict[str, Any]:
+    """Choose, train and keep the result in `out`; what `gpcn train` returns, with `why`, `signals` and `members`."""
+    if not seconds > 0:
+        raise ConfigError(f"the budget is {seconds} seconds; expected more than none")
+    start, folder = time.monotonic(), Path(out)
+    numbers = list(range(len(graph.splits))) if splits is None else sorted(set(splits))
+    signals, why = look(graph, executor, numbers[0], seed)
+    for text in why:
+        say(text)
+    space = Space.of(FAMILY, fixed={"epochs": EPOCHS, "patience": PATIENCE})
+    plan = Plan.of(numbers[:SEARCH_SPLITS], EPOCHS, size=len(PORTFOLIO))
+    first = [space.point(model, settings) for model, settings in PORTFOLIO]
+    left = SHARES["search"] * seconds - (time.monotonic() - start)
+    ledger = tune(
+        graph, space, plan, executor, out=folder / "study", budget=Budget(seconds=max(left, 1.0)), seed=seed,
+        source=source, first=first,
+    )  # fmt: skip
+    ranking = best(ledger)
+    if not ranking:
+        raise CheckpointError("no configuration could be evaluated within the budget; give it more time")
+    tried = sum(bool(trial.outcomes) for trial in ledger.trials)
+    why.append(f"{tried} configurations tried; the best, {ranking[0][0].config.model}, has {ranking[0][1]:.2f}")
+    say(why[-1])
+    voters: list[Voter] = []
+    for place, (trial, score, rule) in enumerate(ranking[: max(VOTERS)]):
+        if place and time.monotonic() - start > seconds * (1 - 0.1 / max(VOTERS)):
+            break
+        told = trial.config.to_json()
+        told["training"] = {**told["training"], "select": rule}
+        path = folder / "members" / f"{place:02d}"
+        train(graph, TrainConfig.from_json(told), out=path, splits=numbers, jobs=executor.workers, source=source)
+        voters.append(Voter(Run.open(path), score))
+        found = _vote(graph, voters, numbers, signals, why)
+        _keep(folder, found)
+    say(found["why"][-1])
+    return found | {"seconds": round(time.monotonic() - start, 3)}
+
+
+def look(graph: Graph, executor: Executor, split: int, seed: int) -> tuple[dict[str, float], list[str]]:
+    """The validation score of each signal alone, and what that means in words."""
+    asked = []
+    for number, (_, model, settings) in enumerate(SIGNALS):
+        asked.append(Task(number, TrainConfig.of(model, seed=seed, **settings), split))
+    found: dict[str, float] = {}
+    for task, outcome in executor.run(asked):
+        name = SIGNALS[task.trial][0]
+        if "failed" not in outcome:
+            found[name] = max(found.get(name, 0.0), outcome["loss"], outcome["metric"])
+    if not found:
+        raise CheckpointError("nothing could be learned from this graph; gpcn inspect may say why")
+    told = ", ".join(f"{name} {score:.1f}" for name, score in found.items())
+    strongest = max(found, key=lambda name: found[name])
+    return found, [f"signals on validation nodes of split {split}: {told}; {strongest} carries most"]
+
+
+def _vote(
+    graph: Graph, voters: Sequence[Voter], numbers: Sequence[int], signals: dict[str, float], why: Sequence[str]
+) -> dict[str, Any]:
+    """The best number of voters by validation score, and its result."""
+    ways = {count: _result(graph, voters[:count], numbers) for count in VOTERS if count <= len(voters)}
+    count = max(ways, key=lambda many: (ways[many]["val_mean"], many))
+    told = ", ".join(f"{many}: {way['val_mean']:.2f}" for many, way in ways.items())
+    config = voters[0].run.config
+    chosen = f"{config.model} alone" if count == 1 else f"a vote of the best {count}"
+    return {
+        **ways[count],
+        "model": "auto",
+        "chosen": chosen,
+        "config": config.to_json(),
+        "signals": signals,
+        "why": [*why, f"chosen: {chosen} (validation score by number of voters: {told})"],
+        "members": [voter.run.path.name for voter in voters[:count]],
+    }
+
+
+def _result(graph: Graph, voters: Sequence[Voter], numbers: Sequence[int]) -> dict[str, Any]:
+    splits = []
+    for number in numbers:
+        likely = np.mean([predictions(voter.run, number) for voter in voters], axis=0)
+        parts = graph.splits[number]
+        scores = {
+            role: evaluate(likely[getattr(parts, role)], graph.labels[getattr(parts, role)], graph.metric)["score"]
+            for role in ("train", "val", "test")
+        }
+        splits.append({"split": number, **scores})
+    test_mean, test_std = summarize([each["test"] for each in splits])
+    val_mean, _ = summarize([each["val"] for each in splits])
+    told = {"graph": graph.name, "metric": graph.metric, "test_mean": test_mean, "test_std": test_std}
+    return {**told, "val_mean": val_mean, "splits": splits}
+
+
+def predictions(run: Run, number: int) -> Any:
+    """Probabilities of all nodes, as the run kept them."""
+    from gpcn.data.archives import read_npz
+
+    file = run.folder(number) / "predictions.npz"
+    return read_npz(file, str(file))["probabilities"]
+
+
+def members(folder: Path) -> list[Run]:
+    """The runs that vote, of a folder that `auto` wrote."""
+    file = folder / "auto.json"
+    try:
+        told = json.loads(file.read_bytes())
+        names = [str(name) for name in told["members"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{file} is damaged; run gpcn train --model auto again") from error
+    if not names or any(not name.isdigit() for name in names):
+        raise CheckpointError(f"{file} names no members; run gpcn train --model auto again")
+    return [Run.open(folder / "members" / name) for name in names]
+
+
+def _keep(folder: Path, found: dict[str, Any]) -> None:
+    with replacing(folder / "auto.json") as stream:
+        stream.write(json.dumps(found, indent=1, allow_nan=False).encode())

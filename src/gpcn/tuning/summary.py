@@ -1,0 +1,110 @@
+"""What a study found, as data: the best configurations, how far each setting matters, how it went."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState, create_trial
+
+from gpcn.errors import ConfigError
+from gpcn.tuning.ledger import Ledger
+from gpcn.tuning.proposal import distributions
+from gpcn.tuning.study import Budget, best
+
+ENOUGH = 8  # scored trials before importances mean anything
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+
+
+def describe(ledger: Ledger, top: int = 10) -> dict[str, Any]:
+    """For people and for JSON."""
+    ranking = best(ledger)
+    states = [trial.state for trial in ledger.trials]
+    return {
+        "graph": ledger.header["graph"]["name"],
+        "metric": ledger.header["graph"]["metric"],
+        "models": list(ledger.space.models),
+        "space": ledger.space.size(),
+        "configurations": len(ledger.trials),
+        "states": {state: states.count(state) for state in ("complete", "pruned", "diverged", "running")},
+        "evaluations": sum(len(trial.outcomes) for trial in ledger.trials),
+        "seconds": round(sum(each["seconds"] for trial in ledger.trials for each in trial.outcomes.values()), 1),
+        "best": [_row(ledger, *each) for each in ranking[:top]],
+        "diverged": [
+            {"number": trial.number, "why": _why(trial.outcomes), "settings": trial.point}
+            for trial in ledger.trials
+            if trial.state == "diverged"
+        ],
+        "importance": importance(ledger),
+        "history": history(ledger),
+    }
+
+
+def history(ledger: Ledger) -> list[dict[str, Any]]:
+    """The score of every configuration in the order they were proposed, and the best of the furthest so far."""
+    found, top = [], None
+    for trial in ledger.trials:
+        if trial.state == "complete" and (top is None or (trial.value or 0.0) > top):
+            top = trial.value
+        found.append({"number": trial.number, "state": trial.state, "score": trial.value, "best": top} | trial.point)
+    return found
+
+
+def importance(ledger: Ledger) -> dict[str, float]:
+    """The share of the score's variance that each dimension explains (fANOVA), largest first; empty with few trials."""
+    scored = [trial for trial in ledger.trials if trial.value is not None]
+    varied = [name for name in ledger.space.dimensions() if len({trial.point[name] for trial in scored}) > 1]
+    if len(scored) < ENOUGH or len({trial.value for trial in scored}) < 2 or not varied:
+        return {}
+    known = distributions(ledger.space)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = optuna.create_study(direction="maximize")
+        study.add_trials(
+            [
+                create_trial(state=TrialState.COMPLETE, value=trial.value, params=trial.point, distributions=known)
+                for trial in scored
+            ]
+        )
+        judge = optuna.importance.FanovaImportanceEvaluator(seed=ledger.seed)
+        found = optuna.importance.get_param_importances(study, evaluator=judge, params=varied)
+    return {name: round(float(value), 4) for name, value in found.items()}
+
+
+def read_budget(text: str) -> Budget:
+    """`200` configurations, or `90s`, `30m`, `2h`."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", text)
+    if match is None or float(match[1]) <= 0 or (not match[2] and "." in match[1]):
+        raise ConfigError(f"--budget is {text!r}; expected a number of configurations or a time, such as 200 or 30m")
+    if not match[2]:
+        return Budget(configurations=int(match[1]))
+    return Budget(seconds=float(match[1]) * UNITS[match[2]])
+
+
+def read_seconds(text: str) -> float:
+    """`300`, `300s`, `5m`, `1h` as seconds."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", text)
+    if match is None or float(match[1]) <= 0:
+        raise ConfigError(f"--budget is {text!r}; expected a time, such as 300s or 5m")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def _row(ledger: Ledger, trial: Any, score: float, rule: str) -> dict[str, Any]:
+    config = trial.config
+    tests = [each["test"][rule] for each in trial.outcomes.values() if "test" in each]
+    return {
+        "number": trial.number,
+        "state": trial.state,
+        "score": score,
+        "select": rule,
+        "model": config.model,
+        "splits": len({key.split(":")[1] for key in trial.outcomes}),
+        "test": sum(tests) / len(tests) if tests else None,
+        "settings": {name: config[name] for name in ledger.space.choices[config.model]},
+    }
+
+
+def _why(outcomes: dict[str, dict[str, Any]]) -> str:
+    return next((each["failed"] for each in outcomes.values() if "failed" in each), "")
