@@ -71,15 +71,13 @@ def _evaluate(ledger: Ledger, executor: Executor, tasks: tuple[Task, ...], until
     """Whether all were evaluated before the time was over."""
     if time.monotonic() >= until:
         return False
-    left = len(tasks)
-    for task, outcome in executor.run(tasks):
+    done = 0
+    for task, outcome in executor.run(tasks, until):
         ledger.record(task, outcome)
-        left -= 1
+        done += 1
         if watch is not None:
             watch(ledger)
-        if left and time.monotonic() >= until:
-            return False
-    return True
+    return done == len(tasks)
 
 
 def _generation(ledger: Ledger, budget: Budget) -> list[Trial]:

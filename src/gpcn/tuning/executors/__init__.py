@@ -1,6 +1,7 @@
 """Where tasks run. The contract, which one test suite checks for all executors:
 
-- `run(tasks)` yields every task with its outcome, once, in whatever order they end;
+- `run(tasks)` yields every task with its outcome, once, in whatever order they end; it ends early when the clock
+  (`time.monotonic`) passes `until`, and then some tasks have no outcome;
 - an outcome does not depend on the executor, the number of workers or what else they did before;
 - a worker that dies (killed, out of memory) costs its task one of `RETRIES` further attempts; when these are used up
   the outcome is `failed` and says so, and the others go on;
@@ -10,6 +11,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -25,8 +28,8 @@ class Executor(Protocol):
     def workers(self) -> int:
         """How many tasks run at once."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
-        """Every task with its outcome."""
+    def run(self, tasks: Sequence[Task], until: float = math.inf) -> Iterator[tuple[Task, Outcome]]:
+        """Every task with its outcome, as far as time allows."""
 
     def close(self) -> None:
         """End the workers."""
@@ -35,3 +38,8 @@ class Executor(Protocol):
 def gone(attempts: int) -> Outcome:
     """The outcome of a task whose workers died one after the other."""
     return {"failed": f"its worker died {attempts} times (killed, or out of memory)", "seconds": 0.0}
+
+
+def left(until: float) -> float | None:
+    """Seconds until then, for functions that wait; `None` is for ever."""
+    return None if math.isinf(until) else max(0.0, until - time.monotonic())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from uuid import uuid4
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.tuning.executors import RETRIES, gone
+from gpcn.tuning.executors import RETRIES, gone, left
 from gpcn.tuning.tasks import Evaluator, Outcome, Task
 
 AHEAD = 2  # tasks per worker that Ray knows of, so that none waits for the driver
@@ -38,8 +39,8 @@ class RayExecutor:
         """CPUs of the cluster, as it is now."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
-        """Every task with its outcome."""
+    def run(self, tasks: Sequence[Task], until: float = math.inf) -> Iterator[tuple[Task, Outcome]]:
+        """Every task with its outcome, as far as time allows."""
         waiting = deque(tasks)
         running: dict[Any, Task] = {}
         try:
@@ -47,8 +48,10 @@ class RayExecutor:
                 while waiting and len(running) < AHEAD * self.workers:
                     task = waiting.popleft()
                     running[self._evaluate.remote(self._key, [self._graph], task)] = task
-                (done,), _ = self._ray.wait(list(running), num_returns=1)
-                yield running.pop(done), self._outcome(done)
+                done, _ = self._ray.wait(list(running), num_returns=1, timeout=left(until))
+                if not done:
+                    return
+                yield running.pop(done[0]), self._outcome(done[0])
         finally:
             for reference in running:
                 with contextlib.suppress(Exception):

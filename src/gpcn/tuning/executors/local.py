@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import pickle
@@ -17,7 +18,7 @@ from typing import Any, cast
 
 from gpcn.graph import Graph
 from gpcn.training.parallel import die_with, interrupts_ignored
-from gpcn.tuning.executors import RETRIES, gone
+from gpcn.tuning.executors import RETRIES, gone, left
 from gpcn.tuning.tasks import Evaluator, Outcome, Task
 
 
@@ -29,8 +30,8 @@ class LocalExecutor:
         self._shared = SharedGraph(graph)
         self._pool: list[_Worker] = []
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
-        """Every task with its outcome."""
+    def run(self, tasks: Sequence[Task], until: float = math.inf) -> Iterator[tuple[Task, Outcome]]:
+        """Every task with its outcome, as far as time allows."""
         waiting = deque((task, 1) for task in tasks)
         busy: dict[Any, tuple[_Worker, Task, int]] = {}
         try:
@@ -40,7 +41,10 @@ class LocalExecutor:
                     task, attempt = waiting.popleft()
                     worker.pipe.send(task)
                     busy[worker.pipe] = (worker, task, attempt)
-                for pipe in wait(list(busy)):
+                ready = wait(list(busy), left(until))
+                if not ready:
+                    return
+                for pipe in ready:
                     worker, task, attempt = busy.pop(pipe)
                     try:
                         yield task, worker.pipe.recv()

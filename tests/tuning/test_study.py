@@ -1,0 +1,191 @@
+"""A study as a user meets it: kills, resuming, two drivers, divergence, views."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpcn import save, synthesize
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.tuning.executors.local import LocalExecutor
+from gpcn.tuning.ledger import Ledger, read_header
+from gpcn.tuning.schedule import Plan
+from gpcn.tuning.space import Space
+from gpcn.tuning.study import Budget, best, tune
+
+KILLS = 20
+GRAPH = synthesize(nodes=120, classes=3, degree=4, splits=3, seed=6)
+SETTINGS = ("--set", "epochs=30", "--set", "hidden=8", "--generation", "6")
+
+
+@pytest.fixture(scope="module")
+def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("graph") / "g.npz"
+    save(GRAPH, path)
+    return path
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-W", "error", "-m", "gpcn", "tune", *map(str, words)]
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*words), capture_output=True, text=True, check=False)
+
+
+def evaluations(folder: Path) -> dict[tuple[int, str], Any]:
+    """Every evaluation recorded, without how long it took."""
+    found = {}
+    for trial in Ledger.open(folder).trials:
+        for key, outcome in trial.outcomes.items():
+            found[trial.number, key] = {name: value for name, value in outcome.items() if name != "seconds"}
+    return found
+
+
+def integrity(folder: Path) -> str:
+    with sqlite3.connect(folder / "study.db") as database:
+        return str(database.execute("PRAGMA integrity_check").fetchone()[0])
+
+
+def recorded(folder: Path) -> int:
+    """How many evaluations are in the file, read from outside."""
+    if not (folder / "study.db").exists():
+        return 0
+    try:
+        with sqlite3.connect(folder / "study.db", timeout=10) as database:
+            sql = "SELECT COUNT(*) FROM trial_user_attributes WHERE key LIKE 'evaluation:%'"
+            return int(database.execute(sql).fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_kills_lose_nothing_and_repeat_nothing(graph_file: Path, tmp_path: Path) -> None:
+    rng = random.Random(1)
+    words = (graph_file, *SETTINGS, "--budget", 18, "--jobs", 2)
+    quiet, killed = tmp_path / "quiet", tmp_path / "killed"
+    assert run(*words, "--out", quiet).returncode == 0
+    expected = evaluations(quiet)
+    kills, target = 0, 0
+    while kills < KILLS:
+        start = words if not (killed / "study.json").exists() else ("--resume", killed, "--budget", 18, "--jobs", 2)
+        place = ("--out", killed) if start is words else ()
+        process = subprocess.Popen(command(*start, *place), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        target = min(recorded(killed) + rng.randint(0, 3), len(expected) - 1)
+        while process.poll() is None and recorded(killed) < target:
+            time.sleep(0.005)
+        time.sleep(rng.random() * 0.05)
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        if (killed / "study.db").exists():
+            assert integrity(killed) == "ok"
+    assert kills == KILLS
+    answer = run("--resume", killed, "--budget", 18, "--jobs", 2)
+    assert answer.returncode == 0, answer.stderr
+    assert evaluations(killed) == expected
+    states = [[trial.state for trial in Ledger.open(folder).trials] for folder in (quiet, killed)]
+    assert states[0] == states[1]
+    assert recorded(killed) == len(expected)
+
+
+def test_a_second_driver_is_told_so(tmp_path: Path) -> None:
+    space, plan = Space.of(["gpcn"], fixed={"hidden": 8}), Plan.of([0], 20, size=2)
+    from gpcn.locking import locked
+
+    executor = LocalExecutor(GRAPH, 1)
+    try:
+        with locked(tmp_path / "s"), pytest.raises(CheckpointError, match="another process is working on"):
+            tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=2))
+    finally:
+        executor.close()
+
+
+def test_divergence_is_marked_and_the_study_ends(graph_file: Path, tmp_path: Path) -> None:
+    words = ("--model", "gpcn", "--try", "gamma=0.25,256", "--try", "layers=8,16", "--set", "lr=0.05")
+    answer = run(graph_file, *SETTINGS, *words, "--budget", 10, "--out", tmp_path / "s", "--json")
+    assert answer.returncode == 0, answer.stderr
+    told = json.loads(answer.stdout)
+    assert told["states"]["diverged"] >= 1
+    assert told["states"]["running"] == 0
+    assert sum(told["states"].values()) == told["configurations"] == 10
+    for row in told["diverged"]:
+        assert row["settings"]["gamma"] == 256
+        assert "lower lr or gamma" in row["why"]
+    assert all(row["settings"]["gamma"] == 0.25 for row in told["best"][:1])
+    shown = run("--show", tmp_path / "s")
+    assert "diverged" in shown.stdout
+    assert "kept in" in shown.stdout
+
+
+def test_the_best_is_what_validation_says_and_test_scores_are_beside_it(tmp_path: Path) -> None:
+    space, plan = Space.of(["gpcn", "mlp"], fixed={"hidden": 8}), Plan.of(range(3), 30, size=6)
+    executor = LocalExecutor(GRAPH, 2)
+    try:
+        first = tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=6))
+        more = tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=12))
+    finally:
+        executor.close()
+    assert [trial.point for trial in first.trials] == [trial.point for trial in more.trials[:6]]
+    assert len(more.trials) == 12
+    (top, score, rule), *_ = best(more)
+    assert top.state == "complete"
+    complete = [trial.value for trial in more.trials if trial.state == "complete"]
+    assert score == max(value for value in complete if value is not None)
+    assert all(rule in outcome["test"] for outcome in top.outcomes.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), "name one of"),
+        (("g.npz",), "needs a folder"),
+        (("g.npz", "--out", "s", "--engine", "slurm"), "expected local or ray"),
+        (("g.npz", "--out", "s", "--budget", "soon"), "such as 200 or 30m"),
+        (("g.npz", "--out", "s", "--space", "wide"), "expected default or paper"),
+        (("g.npz", "--out", "s", "--try", "gama=1"), "did you mean gamma"),
+        (("--resume", "nothing"), "is not a study"),
+        (("--show", "nothing"), "is not a study"),
+    ],
+)
+def test_bad_words_are_one_sentence(words: tuple[str, ...], expected: str, graph_file: Path) -> None:
+    made = command(*words)
+    answer = subprocess.run(made, capture_output=True, text=True, check=False, cwd=graph_file.parent)
+    assert answer.returncode == 2
+    assert expected in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 99}', '{"format": 1, "space": 3, "plan": 4}'])
+def test_a_damaged_header_is_one_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text(text)
+    with pytest.raises(CheckpointError, match="study.json"):
+        read_header(tmp_path)
+
+
+def test_another_study_is_not_overwritten(tmp_path: Path) -> None:
+    plan, executor = Plan.of([0], 10, size=2), LocalExecutor(GRAPH, 1)
+    options: dict[str, Any] = {"out": tmp_path / "s", "budget": Budget(configurations=2)}
+    try:
+        tune(GRAPH, Space.of(["mlp"], fixed={"hidden": 4}), plan, executor, **options)
+        with pytest.raises(ConfigError, match="holds another study"):
+            tune(GRAPH, Space.of(["mlp"], fixed={"hidden": 8}), plan, executor, **options)
+    finally:
+        executor.close()
+
+
+def test_time_is_kept(graph_file: Path, tmp_path: Path) -> None:
+    long = ("--set", "epochs=1000000", "--set", "patience=1000000")
+    answer = run(graph_file, *long, "--budget", "3s", "--out", tmp_path / "s", "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["evaluations"] == 0
