@@ -24,10 +24,10 @@ ALLOWED = {  # room -> rooms of the package it may import
     "nn": {"errors", "types", "validation", "graph", "nn"},
     "training": CORE | {"nn", "training", "data"},
     "drawing": CORE,
-    "tuning": CORE | {"nn", "training", "tuning"},
+    "tuning": CORE | {"nn", "training", "tuning", "data"},
     "theory": CORE | {"nn", "training", "theory", "drawing"},
     "paper": CORE | {"data", "nn", "training", "theory", "paper", "drawing"},
-    "estimator": CORE | {"nn", "training", "splits"},
+    "estimator": CORE | {"nn", "training", "splits", "tuning"},
 }
 ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli", "matplotlib": "drawing"}
 

@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpcn.errors import ConfigError
-from gpcn.graph import Graph
+from gpcn.graph import Graph, Split
 from gpcn.splits import random_splits
 from gpcn.types import UNKNOWN
 
@@ -35,7 +35,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Any model of the zoo as a scikit-learn classifier.
 
     Args:
-        model: a name that `gpcn models` lists.
+        model: a name that `gpcn models` lists, or `auto`: model and settings are chosen within `budget` seconds.
         graph: a `Graph`; then `X` holds node positions.
         settings: hyperparameters and training settings by name, such as `{"hidden": 128, "layers": 4, "lr": 0.05}`.
         hidden: width, unless `settings` says otherwise.
@@ -47,6 +47,8 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         patience: epochs without improvement before stopping.
         validation_fraction: share of the labelled nodes held back to stop at the best epoch.
         random_state: seed of everything random; `None` is 0.
+        budget: seconds for `auto`.
+        n_jobs: processes for `auto`; more than one needs the usual `if __name__ == "__main__":` in scripts.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         patience: int = 100,
         validation_fraction: float = 0.25,
         random_state: int | None = None,
+        budget: float = 300.0,
+        n_jobs: int = 1,
     ) -> None:
         self.model = model
         self.graph = graph
@@ -77,6 +81,8 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.budget = budget
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, adjacency: Any = None) -> GPCNClassifier:
         """Train on the nodes whose label is known.
@@ -86,29 +92,46 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: labels `[n]`; with `adjacency`, -1 marks nodes without one.
             adjacency: links `[N, N]` among the rows of `X`.
         """
-        from gpcn.training.problem import Problem
-        from gpcn.training.trainer import Trainer
-
         if self.graph is not None:
             graph = self._graph_with(np.asarray(_positions(X, self.graph)), y)
         else:
             graph = self._graph_of(X, y, adjacency)
-        config = self._config()
         held = random_splits(
-            graph, count=1, train=0.999 - self.validation_fraction, val=self.validation_fraction, seed=config.seed
+            graph,
+            count=1,
+            train=0.999 - self.validation_fraction,
+            val=self.validation_fraction,
+            seed=int(self.random_state or 0),
         )
         split = held.splits[0]
         split = replace(split, train=np.sort(np.concatenate([split.train, split.test[1:]])), test=split.test[:1])
-        problem = Problem.of(replace(graph, splits=()), config)
-        trainer = Trainer(problem, config, split, 0)
+        self.num_nodes_ = graph.num_nodes
+        self.members_ = self._choose(graph, split) if self.model == "auto" else [self._train(graph, split)]
+        self.model_, self.config_ = self.members_[0]
+        self.transduced_ = self._probabilities(replace(graph, splits=()))
+        self.coefficients_ = None if (c := self.model_.coefficients()) is None else c.numpy()
+        self.mix_ = self.model_.mix()
+        return self
+
+    def _train(self, graph: Graph, split: Split) -> tuple[Any, Any]:
+        from gpcn.training.problem import Problem
+        from gpcn.training.trainer import Trainer
+
+        config = self._config()
+        trainer = Trainer(Problem.of(replace(graph, splits=()), config), config, split, 0)
         trainer.run()
         trainer.best_logits()
-        self.model_, self.config_, self.num_nodes_ = trainer.model.double(), config, graph.num_nodes
-        self.transduced_ = self._probabilities(replace(graph, splits=()))
         self.n_iter_ = trainer.epoch
-        self.coefficients_ = None if (c := trainer.model.coefficients()) is None else c.numpy()
-        self.mix_ = trainer.model.mix()
-        return self
+        return trainer.model.double(), config
+
+    def _choose(self, graph: Graph, split: Split) -> list[tuple[Any, Any]]:
+        from gpcn.tuning.auto import chosen_models
+
+        alone = replace(graph, splits=(split,))
+        seed = int(self.random_state or 0)
+        members, self.auto_ = chosen_models(alone, seconds=self.budget, jobs=self.n_jobs, seed=seed)
+        self.n_iter_ = int(self.auto_["configurations"])
+        return [(model.double(), config) for model, config in members]
 
     def predict_proba(self, X: Any, adjacency: Any = None) -> npt.NDArray[np.float64]:
         """Probability of each class in `classes_`, `[n, C]`."""
@@ -173,9 +196,10 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         count = features.shape[0]
         links = sp.csr_array((count, count)) if adjacency is None else adjacency
-        if zoo.entry(self.model).per_node and count != self.num_nodes_:
+        lookup = next((config.model for _, config in self.members_ if zoo.entry(config.model).per_node), None)
+        if lookup is not None and count != self.num_nodes_:
             raise ConfigError(
-                f"{self.model} learned a vector for each of {self.num_nodes_} nodes and cannot predict {count} others; "
+                f"{lookup} learned a vector for each of {self.num_nodes_} nodes and cannot predict {count} others; "
                 "use the graph parameter, or another model"
             )
         names = [str(name) for name in self.classes_]
@@ -189,10 +213,13 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         from gpcn.training.problem import Problem
 
-        problem = Problem.prepared(graph, self.config_, dtype=torch.float64)
-        self.model_.eval()
-        with torch.no_grad():
-            return np.asarray(self.model_(problem.x, problem.adjacency).softmax(dim=1).numpy())
+        each = []
+        for model, config in self.members_:
+            problem = Problem.prepared(graph, config, dtype=torch.float64)
+            model.eval()
+            with torch.no_grad():
+                each.append(model(problem.x, problem.adjacency).softmax(dim=1).numpy())
+        return np.asarray(np.mean(each, axis=0))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

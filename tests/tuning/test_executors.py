@@ -18,6 +18,7 @@ from gpcn import synthesize
 from gpcn.training.config import TrainConfig
 from gpcn.tuning.executors import RETRIES, Executor
 from gpcn.tuning.executors.local import LocalExecutor, SharedGraph, opened
+from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.tasks import Evaluator, Task
 
 GRAPH = synthesize(nodes=200, classes=3, degree=4, splits=2, seed=5)
@@ -42,10 +43,12 @@ def expected() -> dict[tuple[int, int], object]:
     return scores([(task, evaluator.evaluate(task)) for task in TASKS])
 
 
-@pytest.fixture(scope="module", params=["local", "ray"])
+@pytest.fixture(scope="module", params=["serial", "local", "ray"])
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
-    if request.param == "local":
-        made: Executor = LocalExecutor(GRAPH, 2)
+    if request.param == "serial":
+        made: Executor = SerialExecutor(GRAPH)
+    elif request.param == "local":
+        made = LocalExecutor(GRAPH, 2)
     else:
         pytest.importorskip("ray", reason="the ray extra is not installed")
         from gpcn.tuning.executors.cluster import RayExecutor
@@ -84,6 +87,8 @@ class TestContract:
     def test_a_killed_worker_costs_an_attempt_and_no_task(
         self, executor: Executor, expected: dict[tuple[int, int], object], tmp_path: Path
     ) -> None:
+        if isinstance(executor, SerialExecutor):
+            pytest.skip("it has no workers")
         before = workers()
         killed = threading.Event()
 

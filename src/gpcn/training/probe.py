@@ -8,6 +8,7 @@ numbers can be compared between rules and configurations. Test nodes are looked 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,18 @@ RULES = ("loss", "metric")
 
 
 def probe(
-    graph: Graph, config: TrainConfig, number: int, *, problem: Problem | None = None, with_test: bool = False
+    graph: Graph,
+    config: TrainConfig,
+    number: int,
+    *,
+    problem: Problem | None = None,
+    with_test: bool = False,
+    each_epoch: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Train split `number` until neither rule improves; the crossed score, in percent, under each rule.
 
     `problem` saves preparing the graph again. `with_test` adds `test`: the test score at the epoch each rule chooses
-    on all validation nodes.
+    on all validation nodes. `each_epoch` is called before every epoch and may raise to stop.
     """
     reuse_freed_memory()
     problem = problem or Problem.of(graph, config)
@@ -44,6 +51,7 @@ def probe(
     best = {rule: float("inf") for rule in RULES}
     tests = dict.fromkeys(RULES, float("nan"))
     while trainer.epoch < config["epochs"] and trainer.epoch - max(last_improvement.values()) <= config["patience"]:
+        each_epoch()
         trainer.step()
         if trainer.epoch == 1:  # weights as drawn are no candidate
             continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import evaluate, summarize
 from gpcn.training.runs import Run, train
 from gpcn.tuning.executors import Executor
+from gpcn.tuning.executors.local import LocalExecutor
+from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.portfolio import PORTFOLIO, SIGNALS
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import FAMILY, Space
@@ -34,7 +37,7 @@ from gpcn.tuning.tasks import Task
 SEARCH_SPLITS = 3  # more tell little that the first do not
 EPOCHS, PATIENCE = 300, 60
 VOTERS = (1, 3, 5)
-SHARES = {"signals": 0.1, "search": 0.75}  # of the budget spent when each step ends
+SHARES = {"signals": 0.3, "search": 0.75}  # of the budget spent when each step ends
 Say = Callable[[str], None]
 
 
@@ -91,7 +94,23 @@ def auto(
         found = _vote(graph, voters, numbers, signals, why)
         _keep(folder, found)
     say(found["why"][-1])
-    return found | {"seconds": round(time.monotonic() - start, 3)}
+    return found | {"seconds": round(time.monotonic() - start, 3), "configurations": tried}
+
+
+def chosen_models(
+    graph: Graph, *, seconds: float, jobs: int = 1, seed: int = 0
+) -> tuple[list[tuple[Any, TrainConfig]], dict[str, Any]]:
+    """The models that vote, trained on the first split of `graph`, with their configurations; and why."""
+    from gpcn.training.prediction import trained_model
+
+    executor: Executor = SerialExecutor(graph) if jobs == 1 else LocalExecutor(graph, jobs)
+    with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:
+        try:
+            found = auto(graph, executor, out=folder, seconds=seconds, splits=[0], seed=seed)
+        finally:
+            executor.close()
+        runs = members(Path(folder))
+        return [(trained_model(run, graph, 0)[0], run.config) for run in runs], found
 
 
 def look(

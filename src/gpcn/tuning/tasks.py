@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,10 @@ class Task:
         return f"evaluation:{self.split}:{self.config['epochs']}"
 
 
+class TimeOver(Exception):  # noqa: N818
+    """The clock passed the moment until which an evaluation may go on."""
+
+
 class Evaluator:
     """Evaluates tasks on one graph, with one thread; what it prepares of the graph serves all of them."""
 
@@ -38,18 +43,26 @@ class Evaluator:
         self.graph = graph
         self._prepared: dict[tuple[bool, bool], Problem] = {}
 
-    def evaluate(self, task: Task) -> Outcome:
-        """The outcome; a training that diverges is one too."""
+    def evaluate(self, task: Task, until: float = math.inf) -> Outcome:
+        """The outcome; a training that diverges is one too. `TimeOver` when the clock passes `until`."""
         import torch
 
         from gpcn.training.probe import probe
 
+        def look_at_the_clock() -> None:
+            if time.monotonic() > until:
+                raise TimeOver
+
+        before = torch.get_num_threads()
         torch.set_num_threads(1)
         start = time.perf_counter()
         try:
-            found: Outcome = probe(self.graph, task.config, task.split, problem=self._problem(task), with_test=True)
+            options: dict[str, Any] = {"problem": self._problem(task), "each_epoch": look_at_the_clock}
+            found: Outcome = probe(self.graph, task.config, task.split, with_test=True, **options)
         except TrainingError as error:
             found = {"failed": str(error)}
+        finally:
+            torch.set_num_threads(before)
         return found | {"seconds": round(time.perf_counter() - start, 3)}
 
     def _problem(self, task: Task) -> Problem:
