@@ -55,6 +55,20 @@ def protocol_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def reproduction_table(rows: list[dict[str, Any]], total: dict[str, float]) -> str:
+    """Per dataset, the four models together."""
+    lines = ["| dataset | epochs | ours, min | as published, min | speed-up |", "| --- |" + " ---: |" * 4]
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        mine = [row for row in rows if row["dataset"] == dataset]
+        lines.append(_minutes(dataset, {key: sum(row[key] for row in mine) for key in total if key != "speedup"}))
+    return "\n".join([*lines, _minutes("**all**", total)])
+
+
+def _minutes(name: str, sums: dict[str, float]) -> str:
+    times = f"{sums['ours_s'] / 60:.1f} | {sums['published_s'] / 60:.1f}"
+    return f"| {name} | {sums['epochs']:,} | {times} | **{sums['published_s'] / sums['ours_s']:.1f}×** |"
+
+
 def put_between(path: Path, marker: str, text: str) -> None:
     """Replace what stands between `<!-- marker -->` and `<!-- /marker -->`."""
     start, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"

@@ -21,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import contender, machine
+from benchmarks.performance_page import PAGE, put_between, reproduction_table
 from gpcn import load
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import recipe
@@ -73,6 +74,7 @@ def main() -> None:
     }
     if options.save:
         (HERE / "reproduction.json").write_text(json.dumps(document, indent=1) + "\n")
+        put_between(PAGE, "reproduction", reproduction_table(rows, document["total"]))
     if options.json:
         print(json.dumps(document, indent=1))
         return

@@ -77,6 +77,7 @@ def test_the_page_shows_ours_beside_the_paper(tmp_path: Path) -> None:
     assert "at or above | ours: 90.00 ± 5.00 | `lr=0.01`" in text  # chosen on validation, not by the higher test mean
     assert "| texas | gpcn (paper) | 81.00 ± 5.00 | gprgnn 87.56 ± 1.41 | -6.56 | the same |" in text
     assert "40 trainings, 8.00 hours" in text
+    assert "two cores need 4.0" in text
 
 
 @pytest.mark.parametrize(

@@ -85,12 +85,12 @@ class FamilySearch:
             for value in (False, True)
             for gamma in starts or (None,)
         ]
-        best = rank(model, [base | each for each in tried], self.plan.first)[0].settings
+        ranked = rank(model, [base | each for each in tried], self.plan.first)
         if self.directed:
-            tried.append({name: best[name] for name in tried[0]} | {"symmetrize": True})
-            best = rank(model, [base | each for each in tried], self.plan.first)[0].settings
-        (final,) = rank(model, [best], self.plan.decisive, long=True)
-        chosen = {name: best[name] for each in tried for name in each if name in best}
+            tried.append({name: ranked[0].settings[name] for name in tried[0]} | {"symmetrize": True})
+            ranked = rank(model, [base | each for each in tried], self.plan.first)
+        final = rank(model, [each.settings for each in ranked[:2]], self.plan.decisive, long=True)[0]
+        chosen = {name: final.settings[name] for each in tried for name in each if name in final.settings}
         return Found(Scored(chosen, final.rule, final.score), tuple(tried))
 
     def _rng(self, model: str, *more: str) -> np.random.Generator:

@@ -118,7 +118,7 @@ def _find_family(model: str, dataset: str, evaluations: Evaluations, progress: P
             "paper",
             paper.best,
             f"as printed; what is not printed is the best of {len(paper.tried)} on split(s) {_list(plan.first)}, "
-            f"select is decided {splits}",
+            f"the last 2 compared {splits}",
         ),
     ]
 
