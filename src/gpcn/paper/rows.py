@@ -56,7 +56,7 @@ def summarize(answers: Sequence[Mapping[str, Any]]) -> Row:
 def write(path: Path, columns: Sequence[str], rows: Iterable[Row], key: Sequence[str]) -> list[Row]:
     """Put `rows` into the table at `path`: those with the same `key` are replaced, all others stay."""
     table = {_key(row, key): row for row in read(path, columns)}
-    table |= {_key(row, key): {name: _text(row.get(name)) for name in columns} for row in rows}
+    table |= {_key(row, key): {name: as_text(row.get(name)) for name in columns} for row in rows}
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -84,10 +84,11 @@ def read(path: Path, columns: Sequence[str]) -> list[Row]:
 
 
 def _key(row: Row, key: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_text(row[name]) for name in key)
+    return tuple(as_text(row[name]) for name in key)
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A value as it stands in a table."""
     if value is None:
         return ""
     return f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
