@@ -21,8 +21,9 @@ ALLOWED = {  # room -> rooms of the package it may import
     "inspection": CORE | {"homophily", "health"},
     "data": CORE | {"data", "splits"},
     "nn": {"errors", "types", "validation", "graph", "nn"},
-    "training": CORE | {"nn", "training", "data"},
+    "training": CORE | {"nn", "training", "data", "splits"},
     "paper": CORE | {"data", "nn", "training", "paper"},
+    "explanation": CORE | {"nn", "training"},
     "estimator": CORE | {"nn", "training", "splits"},
 }
 ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli", "matplotlib": "paper"}

@@ -240,7 +240,7 @@ def test_names_are_shown_as_text_never_as_markup(folder: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "command", ["datasets", "inspect", "models", "train", "compare", "predict", "convert", "synth", "demo"]
+    "command", ["datasets", "inspect", "models", "train", "compare", "predict", "explain", "convert", "synth", "demo"]
 )
 def test_every_help_has_an_example(command: str) -> None:
     answer = gpcn(command, "--help", COLUMNS="100")

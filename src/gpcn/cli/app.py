@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli import compare, convert, datasets, demo, inspect, models, predict, reproduce, synth, train
+from gpcn.cli import compare, convert, datasets, demo, explain, inspect, models, predict, reproduce, synth, train
 from gpcn.cli.output import complain
 from gpcn.errors import GpcnError
 
@@ -27,6 +27,7 @@ app.command("models")(models.models)
 app.command("train")(train.train)
 app.command("compare")(compare.compare)
 app.command("predict")(predict.predict)
+app.command("explain")(explain.explain)
 app.command("reproduce")(reproduce.reproduce)
 app.command("convert")(convert.convert)
 app.command("synth")(synth.synth)

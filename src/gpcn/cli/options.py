@@ -19,6 +19,10 @@ GraphArgument = Annotated[
         help="A dataset's name, a folder with edges.* and nodes.*, or a file (csv, tsv, parquet, npz, graphml, txt).",
     ),
 ]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A folder written by gpcn train.")]
+ChangedGraph = Annotated[
+    str | None, typer.Argument(metavar="[GRAPH]", help="A changed graph (default: the one trained on).")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Mirror = Annotated[
     Path | None,

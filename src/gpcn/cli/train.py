@@ -34,6 +34,7 @@ from gpcn.cli.training_options import (
     SplitNumbers,
     read_settings,
     read_splits,
+    split_at_random,
 )
 from gpcn.errors import ConfigError
 
@@ -75,7 +76,6 @@ def train(
     Example: [bold]gpcn train texas --model gpcn --set hidden=512 --set layers=1 --splits 0-9 --out runs/texas[/bold]
     """
     from gpcn.cli.progress import training_progress
-    from gpcn.splits import random_splits
     from gpcn.training.config import TrainConfig
     from gpcn.training.runs import train as run
 
@@ -85,9 +85,8 @@ def train(
     changes |= {name: value for name, value in (("model", model), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
-    if random:
-        loaded = random_splits(loaded, count=random, seed=made.seed)
     told = source_of(graph, nodes, source, target, weight, id, label, features, split, undirected)
+    loaded = split_at_random(loaded, told, random, made.seed)
     with training_progress(made.model) as tick:
         result = run(
             loaded,

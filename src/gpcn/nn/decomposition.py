@@ -39,9 +39,9 @@ def hop(k: int) -> str:
     return FEATURES if k == 0 else f"hop {k}"
 
 
-def can_be_decomposed(model: NodeClassifier) -> bool:
-    """Whether the logits of `model` are a sum over hops."""
-    return isinstance(model, PolynomialModel)
+def can_be_decomposed(kind: type[NodeClassifier]) -> bool:
+    """Whether the logits of such a model are a sum over hops."""
+    return issubclass(kind, PolynomialModel)
 
 
 @torch.no_grad()
