@@ -13,6 +13,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "errors": set(),
     "atomic": {"errors"},
     "types": set(),
+    "text": set(),
     "validation": {"errors", "types", "graph"},
     "graph": {"errors", "types", "validation"},
     "splits": CORE,
@@ -24,9 +25,17 @@ ALLOWED = {  # room -> rooms of the package it may import
     "training": CORE | {"nn", "training", "data", "splits"},
     "paper": CORE | {"data", "nn", "training", "paper"},
     "explanation": CORE | {"nn", "training"},
+    "report": CORE | {"data", "training", "inspection", "explanation", "text", "report"},
     "estimator": CORE | {"nn", "training", "splits"},
 }
-ONLY_IN = {"ray": "tuning", "optuna": "tuning", "typer": "cli", "matplotlib": "paper"}
+ONLY_IN = {
+    "ray": "tuning",
+    "optuna": "tuning",
+    "typer": "cli",
+    "matplotlib": "paper",
+    "plotly": "report",
+    "jinja2": "report",
+}
 
 
 def room(path: Path) -> str:

@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli import compare, convert, datasets, demo, explain, inspect, models, predict, reproduce, synth, train
+from gpcn.cli import (
+    compare,
+    convert,
+    datasets,
+    demo,
+    explain,
+    inspect,
+    models,
+    predict,
+    report,
+    reproduce,
+    synth,
+    train,
+)
 from gpcn.cli.output import complain
 from gpcn.errors import GpcnError
 
@@ -28,6 +41,7 @@ app.command("train")(train.train)
 app.command("compare")(compare.compare)
 app.command("predict")(predict.predict)
 app.command("explain")(explain.explain)
+app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.command("convert")(convert.convert)
 app.command("synth")(synth.synth)
