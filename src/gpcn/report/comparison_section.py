@@ -6,12 +6,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain
+from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain, whiskers
 from gpcn.report.materials import ComparisonMaterial
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
 
 LEVEL = 0.05
+APART = 0.16  # of a row's height, so that the mean hides no split
 COLUMNS = ("model", "test", "validation", "against the best", "95 % interval", "p", "seconds", "parameters")
 
 
@@ -50,16 +51,16 @@ def _scores(found: dict[str, Any]) -> Figure:
         for split in row["splits"]:
             if split["test"] is not None:
                 dots["x"].append(split["test"])
-                dots["y"].append(place)
+                dots["y"].append(place - APART)
                 dots["hovertext"].append(f"split {split['split']}: {split['test']:.2f}")
     known = [(place, row) for place, row in enumerate(rows) if row["test_mean"] is not None]
     means: Trace = {
         "x": plain([row["test_mean"] for _, row in known]),
-        "y": [place for place, _ in known],
-        "error_x": {"type": "data", "array": plain([row["test_std"] or 0.0 for _, row in known]), "thickness": 1.5},
+        "y": [place + APART for place, _ in known],
+        "error_x": whiskers([row["test_std"] or 0.0 for _, row in known]),
         "hovertext": [f"mean {spread(row['test_mean'], row['test_std'])}" for _, row in known],
         "marker": {
-            "size": 11,
+            "size": 9,
             "symbol": "diamond",
             "color": ["$series-2" if row["best"] else "$ink" for _, row in known],
         },
@@ -70,7 +71,7 @@ def _scores(found: dict[str, Any]) -> Figure:
         "A dot is a split; the diamond is the mean with one standard deviation. The coloured one was chosen on "
         "validation nodes.",
         [
-            {**shared, **dots, "name": "splits", "marker": {"size": 9, "opacity": 0.55, "color": "$series-1"}},
+            {**shared, **dots, "name": "splits", "marker": {"size": 8, "opacity": 0.6, "color": "$series-1"}},
             {**shared, **means, "name": "mean ± std"},
         ],
         {
@@ -94,13 +95,9 @@ def _differences(found: dict[str, Any]) -> list[Figure]:
         "mode": "markers",
         "x": plain([pair["difference"] for pair in pairs]),
         "y": list(range(len(rows))),
-        "error_x": {
-            "type": "data",
-            "array": plain([pair["high"] - pair["difference"] for pair in pairs]),
-            "thickness": 1.5,
-        },
+        "error_x": whiskers([pair["high"] - pair["difference"] for pair in pairs]),
         "marker": {"size": 9, "color": ["$series-4" if pair["p"] < LEVEL else "$series-5" for pair in pairs]},
-        "hovertext": [f"{_interval(pair)}, p = {pair['p']:.3f}" for pair in pairs],
+        "hovertext": [f"{_interval(pair)}, p {_chance(pair['p'])}" for pair in pairs],
         "hoverinfo": "text",
     }
     return [
@@ -116,6 +113,10 @@ def _differences(found: dict[str, Any]) -> list[Figure]:
             height_of(len(found["models"]), 260),
         )
     ]
+
+
+def _chance(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _interval(pair: dict[str, float]) -> str:
@@ -134,7 +135,7 @@ def _table(rows: list[dict[str, Any]], kinds: dict[str, str]) -> Table:
                 number(row["val_mean"], 2),
                 Cell("best on validation", 0.0) if row["best"] else number(pair and pair["difference"], 2, sign=True),
                 Cell("–") if undefined else Cell(f"[{pair['low']:+.2f}, {pair['high']:+.2f}]", pair["low"]),
-                Cell("–") if undefined else Cell(f"{pair['p']:.3f}" + (" *" * (pair["p"] < LEVEL)), pair["p"]),
+                Cell("–") if undefined else Cell(_chance(pair["p"]) + (" *" * (pair["p"] < LEVEL)), pair["p"]),
                 number(row["seconds"], 1),
                 number(row["parameters"], 0),
             ]

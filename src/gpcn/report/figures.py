@@ -83,12 +83,17 @@ def matrix(
         "hoverinfo": "text",
     }
     if small:
-        trace["texttemplate"] = "%{text}"
+        trace |= {"texttemplate": "%{text}", "textfont": {"color": "$ink"}}
     layout = {
         "xaxis": names_axis(columns, title={"text": across}, side="top"),
         "yaxis": names_axis(rows, downwards=True, title={"text": down}),
     }
     return [trace], layout
+
+
+def whiskers(reach: Sequence[float | None]) -> dict[str, Any]:
+    """Lines as long as `reach` to both sides of a point."""
+    return {"type": "data", "array": plain(reach), "thickness": 1.5, "width": 4, "color": "$quiet"}
 
 
 def plain(values: Sequence[float | None], digits: int = 5) -> list[float | None]:

@@ -74,7 +74,7 @@ def _classes(facts: dict[str, Any]) -> Figure:
         "How many labelled nodes each class has.",
         [bars],
         {"yaxis": names_axis(names, downwards=True), "xaxis": {"title": {"text": "labelled nodes"}}},
-        height_of(len(names)),
+        height_of(len(names), 300),
     )
 
 

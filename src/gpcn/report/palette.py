@@ -21,9 +21,9 @@ COLOURS: dict[str, tuple[str, str]] = {  # light, dark
     "series-5": ("#6a6f78", "#b6bcc6"),
     "series-6": ("#7a5a1e", "#d8c07a"),
     "heat-low": ("#f1f5f9", "#22272f"),
-    "heat-high": ("#0b5a96", "#7cc4f7"),
-    "minus": ("#c4620a", "#f2a444"),
-    "plus": ("#0b62a4", "#5fb3ee"),
+    "heat-high": ("#5a9bd1", "#2a6fae"),
+    "minus": ("#e3a05c", "#a05c12"),
+    "plus": ("#5a9bd1", "#2a6fae"),
     "middle": ("#f6f6f3", "#24282f"),
 }
 SERIES = 6

@@ -24,6 +24,7 @@ from gpcn.training.evaluation import calibration_error, confidence_bins
 from gpcn.training.runs import Run
 
 POINTS = 300
+TO_SHOW = (1, 1, 1, 100)  # epoch, train_loss, val_loss, and val_score in per cent
 
 
 def section(material: RunMaterial) -> Markup:
@@ -52,8 +53,9 @@ def _tiles(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     splits = result["splits"]
     epochs = [split["epochs"] for split in splits]
     mixes = [split["mix"] for split in splits if split["mix"] is not None]
+    deviation = "" if result["test_std"] is None else f"± {result['test_std']:.2f} over splits; "
     tiles = [
-        ("test", spread(result["test_mean"], result["test_std"]), result["metric"].replace("_", " ") + ", per cent"),
+        ("test", spread(result["test_mean"], None), f"{deviation}{result['metric'].replace('_', ' ')}, per cent"),
         ("validation", spread(result["val_mean"], None), "mean over splits, same measure"),
         ("splits", f"{len(splits):,}", "finished"),
         ("epochs", f"{np.mean(epochs):,.0f}", f"on average, from {min(epochs):,} to {max(epochs):,}"),
@@ -123,7 +125,7 @@ def _learning(run: Run, splits: list[dict[str, Any]], metric: str) -> list[Figur
 def _history(file: Path) -> list[list[float]]:
     try:
         rows = list(csv.reader(io.StringIO(file.read_text())))
-        return [[float(value) for value in row[:4]] for row in rows[1:] if len(row) >= 4]
+        return [[float(value) * scale for value, scale in zip(row, TO_SHOW, strict=True)] for row in rows[1:]]
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{file} is damaged: {error}; delete {file.parent} to run that split again") from error
 
@@ -158,12 +160,15 @@ def _reliability(run: Run, graph: Graph) -> Figure:
     x, y, many = confidence[seen] / size[seen], right[seen] / size[seen], size[seen]
     dots: Trace = {
         "type": "scatter",
-        "mode": "lines+markers",
+        "mode": "markers",
         "name": "predictions",
         "x": plain(x.tolist()),
         "y": plain(y.tolist()),
-        "line": {"color": "$series-1", "width": 1.5},
-        "marker": {"color": "$series-1", "size": (6 + 18 * np.sqrt(many / many.max())).round(1).tolist()},
+        "marker": {
+            "color": "$series-1",
+            "opacity": 0.8,
+            "size": (6 + 18 * np.sqrt(many / many.max())).round(1).tolist(),
+        },
         "hovertext": [f"{n:,} predictions, {c:.0%} sure, {r:.0%} right" for n, c, r in zip(many, x, y, strict=True)],
         "hoverinfo": "text",
     }
@@ -177,7 +182,7 @@ def _reliability(run: Run, graph: Graph) -> Figure:
         "hoverinfo": "skip",
     }
     error = calibration_error(pooled, labels)
-    axis = {"range": [0, 1.03], "tickformat": ".0%", "zeroline": False}
+    axis = {"range": [-0.04, 1.06], "tickformat": ".0%", "zeroline": False}
     return Figure(
         "Reliability",
         "How often predictions are right against how sure they are, on test nodes of all splits; larger dots hold more "

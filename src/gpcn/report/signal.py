@@ -17,6 +17,7 @@ from gpcn.report.tables import Cell, Table, number
 from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
 
+MENTIONED, SHALLOW = 4, 260
 OUTCOMES = (("right", "$series-1"), ("wrong", "$series-2"))
 
 
@@ -39,12 +40,13 @@ def account(material: RunMaterial) -> dict[str, Any] | None:
     coefficients = [split["coefficients"] for split in material.result["splits"] if split["coefficients"] is not None]
     figures = [_coefficients(coefficients)] if coefficients else []
     mixes = [(split["split"], split["mix"]) for split in material.result["splits"] if split["mix"] is not None]
+    figures += [_mixes(mixes)] if mixes else []
     if material.graph is None or not can_be_explained(material.run):
-        return {"figures": figures, "mixes": mixes, "sentence": None, "table": None} if figures else None
+        return {"figures": figures, "sentence": None, "table": None} if figures else None
     leads = _leads(material.run, material.graph)
     figures = [_outcomes(leads), _by_class(leads, material.run.label_names()), *figures]
     table = _table(leads, material.run.label_names())
-    return {"figures": figures, "mixes": mixes, "sentence": _sentence(leads), "table": table}
+    return {"figures": figures, "sentence": _sentence(leads), "table": table}
 
 
 def _leads(run: Run, graph: Graph) -> Leads:
@@ -60,11 +62,12 @@ def _leads(run: Run, graph: Graph) -> Leads:
 
 def _sentence(leads: Leads) -> str:
     means = leads.mean(np.ones_like(leads.right))
-    ranked = sorted(zip(leads.parts, means, strict=True), key=lambda pair: -(pair[1] or 0.0))
-    total = sum(value or 0.0 for value in means)
-    told = [f"{name} ({value:+.2f})" for name, value in ranked if value is not None]
-    most = ", then ".join(told[:2])
-    return f"On average the predicted class leads the runner-up by {total:.2f}, and most of that comes from {most}."
+    named = [(name, value) for name, value in zip(leads.parts, means, strict=True) if value is not None]
+    ranked = sorted(named, key=lambda pair: -abs(pair[1]))
+    told = ", ".join(f"{name} {value:+.2f}" for name, value in ranked[:MENTIONED])
+    more = f", and {len(ranked) - MENTIONED} smaller part(s)" if len(ranked) > MENTIONED else ""
+    total = sum(value for _, value in named)
+    return f"On average the predicted class leads the runner-up by {total:.2f}, made up of {told}{more}."
 
 
 def _outcomes(leads: Leads) -> Figure:
@@ -121,7 +124,24 @@ def _coefficients(splits: list[list[float | None]]) -> Figure:
             "xaxis": {"title": {"text": "hop"}, "dtick": 1, "zeroline": False},
             "yaxis": {"title": {"text": "coefficient"}},
         },
+        SHALLOW,
     )
+
+
+def _mixes(mixes: list[tuple[int, float]]) -> Figure:
+    bars: Trace = {
+        "type": "bar",
+        "x": list(range(len(mixes))),
+        "y": plain([mix for _, mix in mixes]),
+        "hovertemplate": "μ = %{y:.3f}<extra></extra>",
+        "marker": {"color": "$series-4"},
+    }
+    names = names_axis([f"split {number}" for number, _ in mixes])
+    about = (
+        "μ of each split: 1 is all convolution, 0 is all links. Like a coefficient, it says nothing about the weights."
+    )
+    layout = {"xaxis": names, "yaxis": {"range": [0, 1], "title": {"text": "μ"}}}
+    return Figure("Share of convolution against links", about, [bars], layout, SHALLOW)
 
 
 def _table(leads: Leads, names: tuple[str, ...]) -> Table:
