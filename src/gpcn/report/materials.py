@@ -49,7 +49,7 @@ class ComparisonMaterial:
 
 @dataclass
 class Shelf:
-    """Graphs at hand while a page is made, by fingerprint and by path: each is loaded and shown once."""
+    """Graphs at hand while a page is made, by fingerprint and by path, and what is `shown` already."""
 
     mirror: Path | None = None
     graphs: dict[str, Graph] = field(default_factory=dict)
@@ -74,12 +74,16 @@ class Shelf:
             return None, (f"the graph of {run.path} has changed since training, so {what}",)
         return self.graphs[wanted], ()
 
-    def show(self, graph: Graph | None) -> list[Any]:
-        """The material of `graph`, the first time it is asked for."""
-        if graph is None or graph.fingerprint() in self.shown:
-            return []
-        self.shown.add(graph.fingerprint())
-        return [GraphMaterial(graph.name, graph)]
+    def show(self, graph: Graph | None, run: RunMaterial | None = None) -> list[Any]:
+        """The materials of a graph and of a run on it, each the first time it is asked for."""
+        wanted: dict[str, Any] = {}
+        if graph is not None:
+            wanted[graph.fingerprint()] = GraphMaterial(graph.name, graph)
+        if run is not None:
+            wanted[str(run.run.path.resolve())] = run
+        new = [material for key, material in wanted.items() if key not in self.shown]
+        self.shown |= wanted.keys()
+        return new
 
 
 def gather(paths: Sequence[str], mirror: Path | None = None) -> list[Any]:
@@ -98,7 +102,7 @@ def _read_run(path: str, shelf: Shelf) -> list[Any]:
     made = _run(Path(path), shelf)
     if made is None:
         raise CheckpointError(f"{path} has no finished split; run the same gpcn train command to finish it")
-    return [*shelf.show(made.graph), made]
+    return shelf.show(made.graph, made)
 
 
 def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
@@ -120,7 +124,7 @@ def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
     found = compare_finished([{**made.result, "model": made.name} for made in runs])
     best = next(made for made in runs if made.name == found["chosen_on_validation"])
     compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), found, (*notes, *first.notes))
-    return [*shelf.show(first.graph), compared, replace(best, notes=())]
+    return [*shelf.show(first.graph), compared, *shelf.show(None, replace(best, notes=()))]
 
 
 def _is_run(path: str) -> bool:
