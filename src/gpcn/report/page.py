@@ -79,7 +79,7 @@ def policy(scripts: Sequence[str]) -> str:
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts
     )
     return (
-        f"default-src 'none'; script-src {known}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src {known}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
