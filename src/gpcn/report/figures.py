@@ -26,7 +26,6 @@ class Figure:
     data: Sequence[Trace]
     layout: dict[str, Any]
     height: int = 320
-    wide: bool = False
 
     @property
     def spec(self) -> dict[str, Any]:

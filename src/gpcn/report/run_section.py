@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,24 +11,19 @@ from markupsafe import Markup
 from gpcn.data.archives import read_npz
 from gpcn.errors import CheckpointError
 from gpcn.graph import Graph
-from gpcn.report import signal
+from gpcn.report import learning, signal
 from gpcn.report.figures import Figure, Trace, height_of, matrix, plain
 from gpcn.report.materials import RunMaterial
-from gpcn.report.palette import series
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
 from gpcn.training.evaluation import calibration_error, confidence_bins
 from gpcn.training.runs import Run
-
-POINTS = 300
-TO_SHOW = (1, 1, 1, 100)  # epoch, train_loss, val_loss, and val_score in per cent
 
 
 def section(material: RunMaterial) -> Markup:
     """The section of one run."""
     run, result = material.run, material.result
     confusion = np.sum([split["metrics"]["test"]["confusion"] for split in result["splits"]], axis=0)
-    learning = _learning(run, result["splits"], result["metric"].replace("_", " "))
     figures = [_confusion(confusion, run.label_names())]
     if material.graph is not None:
         figures.append(_reliability(run, material.graph))
@@ -40,7 +32,7 @@ def section(material: RunMaterial) -> Markup:
         result=result,
         settings=_settings(run),
         tiles=_tiles(result),
-        learning=learning,
+        learning=learning.curves(run, result["splits"], result["metric"].replace("_", " ")),
         figures=figures,
         classes=_classes(confusion, run.label_names()),
         splits=_splits(result["splits"]),
@@ -71,63 +63,6 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     config = run.config
     both = {"seed": config.seed, **config.hyperparameters, **config.training}
     return [(name, str(value)) for name, value in both.items()]
-
-
-def _learning(run: Run, splits: list[dict[str, Any]], metric: str) -> list[Figure]:
-    losses: list[Trace] = []
-    scores: list[Trace] = []
-    best: Trace = {"x": [], "y": [], "hovertext": []}
-    for place, split in enumerate(splits):
-        history = _history(run.folder(split["split"]) / "epochs.csv")
-        shown = history[:: max(1, len(history) // POINTS)]
-        epochs = [int(row[0]) for row in shown]
-        name = f"split {split['split']}"
-        line = {"type": "scatter", "mode": "lines", "x": epochs}
-        for column, (kind, colour) in enumerate((("training", "$series-1"), ("validation", "$series-2")), start=1):
-            losses.append(
-                {
-                    **line,
-                    "y": plain([row[column] for row in shown]),
-                    "name": kind,
-                    "legendgroup": kind,
-                    "showlegend": place == 0,
-                    "hovertemplate": f"{name}, {kind} loss %{{y:.3f}}<extra></extra>",
-                    "line": {"width": 1.3, "color": colour},
-                    "opacity": 0.75,
-                }
-            )
-        drawn = {"width": 1.5, "color": series(place)}
-        told = f"{name}: %{{y:.2f}}<extra></extra>"
-        scores.append(
-            {**line, "y": plain([row[3] for row in shown]), "name": name, "line": drawn, "hovertemplate": told}
-        )
-        chosen = next((row for row in history if int(row[0]) == split["best_epoch"]), None)
-        if chosen is not None:
-            best["x"].append(int(chosen[0]))
-            best["y"].append(plain([chosen[3]])[0])
-            best["hovertext"].append(f"{name}: epoch {chosen[0]:.0f} is kept")
-    marker = {"symbol": "circle-open", "size": 10, "color": "$ink", "line": {"width": 2}}
-    kept = {"type": "scatter", "mode": "markers", "name": "kept epoch", "hoverinfo": "text", "marker": marker, **best}
-    epoch_axis = {"xaxis": {"title": {"text": "epoch"}, "zeroline": False}, "showlegend": True}
-    about = "A line per split. Click a name to hide or show its lines, drag to zoom, double-click to go back."
-    score_axis = {"title": {"text": f"{metric}, per cent"}, "zeroline": False}
-    return [
-        Figure("Loss", about, losses, {**epoch_axis, "yaxis": {"title": {"text": "loss"}}, "dragmode": "zoom"}),
-        Figure(
-            f"Validation {metric}",
-            "Measured on validation nodes before every step; the ring marks the epoch whose weights are kept.",
-            [*scores, kept],
-            {**epoch_axis, "yaxis": score_axis, "dragmode": "zoom"},
-        ),
-    ]
-
-
-def _history(file: Path) -> list[list[float]]:
-    try:
-        rows = list(csv.reader(io.StringIO(file.read_text())))
-        return [[float(value) * scale for value, scale in zip(row, TO_SHOW, strict=True)] for row in rows[1:]]
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{file} is damaged: {error}; delete {file.parent} to run that split again") from error
 
 
 def _confusion(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Figure:

@@ -23,9 +23,9 @@ class Table:
     numeric: frozenset[str] = field(default_factory=frozenset)
 
 
-def number(value: float | None, digits: int = 3, sign: bool = False, unit: str = "") -> Cell:
+def number(value: float | None, digits: int = 3, sign: bool = False) -> Cell:
     """A number; undefined is a dash, and sorts last."""
-    return Cell("–") if value is None else Cell(f"{value:{'+' if sign else ''},.{digits}f}{unit}", float(value))
+    return Cell("–") if value is None else Cell(f"{value:{'+' if sign else ''},.{digits}f}", float(value))
 
 
 def spread(mean: float | None, deviation: float | None) -> str:
