@@ -12,6 +12,7 @@ COLOURS: dict[str, tuple[str, str]] = {  # light, dark
     "ink": ("#1f2328", "#e7e8ea"),
     "quiet": ("#5c636d", "#a2a9b4"),
     "line": ("#e3e3dd", "#343942"),
+    "shade": ("#1f232830", "#00000090"),
     "accent": ("#0b62a4", "#6cb8f0"),
     "warning": ("#9a5b00", "#f0b04f"),
     "series-1": ("#0b6bb0", "#5fb3ee"),

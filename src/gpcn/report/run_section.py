@@ -50,7 +50,7 @@ def _tiles(result: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("test", spread(result["test_mean"], None), f"{deviation}{result['metric'].replace('_', ' ')}, per cent"),
         ("validation", spread(result["val_mean"], None), "mean over splits, same measure"),
         ("splits", f"{len(splits):,}", "finished"),
-        ("epochs", f"{np.mean(epochs):,.0f}", f"on average, from {min(epochs):,} to {max(epochs):,}"),
+        ("epochs", f"{np.mean(epochs):,.0f}", f"on average; {min(epochs):,} to {max(epochs):,}"),
         ("time", f"{result['seconds']:,.1f} s", "all splits together"),
         ("parameters", f"{result['parameters']:,}", "learned numbers per split"),
     ]

@@ -13,7 +13,7 @@ from gpcn.explanation import can_be_explained, carried
 from gpcn.graph import Graph
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
 from gpcn.report.materials import RunMaterial
-from gpcn.report.tables import Cell, Table, number
+from gpcn.report.tables import Cell, Table, number, signed
 from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
 
@@ -64,7 +64,7 @@ def _sentence(leads: Leads) -> str:
     means = leads.mean(np.ones_like(leads.right))
     named = [(name, value) for name, value in zip(leads.parts, means, strict=True) if value is not None]
     ranked = sorted(named, key=lambda pair: -abs(pair[1]))
-    told = ", ".join(f"{name} {value:+.2f}" for name, value in ranked[:MENTIONED])
+    told = ", ".join(f"{name} {signed(value)}" for name, value in ranked[:MENTIONED])
     more = f", and {len(ranked) - MENTIONED} smaller part(s)" if len(ranked) > MENTIONED else ""
     total = sum(value for _, value in named)
     return f"On average the predicted class leads the runner-up by {total:.2f}, made up of {told}{more}."
@@ -97,7 +97,7 @@ def _outcomes(leads: Leads) -> Figure:
 
 def _by_class(leads: Leads, names: tuple[str, ...]) -> Figure:
     values = [plain(leads.mean(leads.labels == place), 4) for place in range(len(names))]
-    written = [["–" if value is None else f"{value:+.2f}" for value in row] for row in values]
+    written = [["–" if value is None else signed(value) for value in row] for row in values]
     data, layout = matrix(
         values, names, leads.parts, written=written, hover="{0}, {1}: {2}", down="class", diverging=True
     )

@@ -25,7 +25,14 @@ class Table:
 
 def number(value: float | None, digits: int = 3, sign: bool = False) -> Cell:
     """A number; undefined is a dash, and sorts last."""
-    return Cell("–") if value is None else Cell(f"{value:{'+' if sign else ''},.{digits}f}", float(value))
+    if value is None:
+        return Cell("–")
+    return Cell(signed(value, digits) if sign else f"{value:,.{digits}f}", float(value))
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A number with its sign; what rounds to nothing is not negative."""
+    return f"{round(value, digits) + 0.0:+,.{digits}f}"
 
 
 def spread(mean: float | None, deviation: float | None) -> str:
