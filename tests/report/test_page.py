@@ -207,6 +207,8 @@ def test_bad_input_is_one_sentence(folder: Path, graph: Graph, tmp_path: Path) -
         report.write(tmp_path / "empty", out)
     with pytest.raises(DataError, match="did you mean texas"):
         report.write("texsa", out)
+    with pytest.raises(DataError, match="cannot read x+: File name too long; check its name"):
+        report.write("x" * 5000, out)
     with pytest.raises(ConfigError, match="expected a name that ends in .html"):
         report.write(folder / "runs", tmp_path / "r.pdf")
     with pytest.raises(ConfigError, match="there is nothing to report on"):

@@ -91,7 +91,7 @@ def gather(paths: Sequence[str], mirror: Path | None = None) -> list[Any]:
     if not paths:
         raise ConfigError("there is nothing to report on; name a run, a comparison or a graph")
     shelf = Shelf(mirror)
-    chosen = [(path, next(each for each in READERS if each.recognizes(path))) for path in paths]
+    chosen = [(path, _reader_of(path)) for path in paths]
     for path, reader in chosen:
         if reader is GRAPHS:
             shelf.named[path] = shelf.add(_load(path, mirror))
@@ -167,3 +167,12 @@ COMPARISONS = Reader(lambda path: bool(_runs_in(path)), _read_comparison)
 GRAPHS = Reader(lambda path: True, lambda path, shelf: shelf.show(shelf.named[path]))
 READERS = (RUNS, COMPARISONS, GRAPHS)
 """The first that recognizes a path reads it; what nobody else knows must be a graph."""
+
+
+def _reader_of(path: str) -> Reader:
+    try:
+        return next(each for each in READERS if each.recognizes(path))
+    except OSError as error:
+        raise DataError(
+            f"cannot read {path[:80]}: {error.strerror or error}; check its name and permissions"
+        ) from error

@@ -9,6 +9,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,6 @@ def write(paths: Sequence[str | Path] | str | Path, out: str | Path, *, mirror: 
 def _frame(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dict[str, Any]:
     from markupsafe import Markup
 
-    from gpcn import __version__
     from gpcn.report.palette import declarations
     from gpcn.report.templating import own
 
@@ -64,7 +64,7 @@ def _frame(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dict[str,
         "title": " · ".join(dict.fromkeys(str(each["name"]) for each in sections)),
         "sections": sections,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "version": __version__,
+        "version": metadata.version("gpcn"),
         "policy": policy(list(scripts.values())),
         "light": Markup(declarations(dark=False)),  # noqa: S704
         "dark": Markup(declarations(dark=True)),  # noqa: S704
