@@ -4,12 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 MIRROR := $(realpath ../shared/data)
+CHROMIUM := chromium chromium-driver
 
 ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test accuracy reproduce lint types format bench docs-data clean
+.PHONY: demo test browser accuracy reproduce lint types format bench docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -23,8 +24,15 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## the main job on the embedded default: a synthetic graph
 	@$(BIN)/gpcn demo
 
-test: $(STAMP)  ## the whole test suite
+test: $(STAMP) browser  ## the whole test suite
 	$(BIN)/python -m pytest -n 2
+
+browser:  ## Chromium for the tests of the report, where it is missing and can be installed
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	     && { timeout 300 apt-get install -y -qq $(CHROMIUM) || { timeout 100 apt-get update -qq \
+	          && timeout 300 apt-get install -y -qq $(CHROMIUM); }; } >/dev/null 2>&1; } \
+	|| echo "no chromium here, and it cannot be installed: the browser tests will be skipped"
 
 accuracy: $(STAMP)  ## the paper's hyperparameters on all official splits (a few minutes)
 	$(BIN)/python -m pytest -m slow

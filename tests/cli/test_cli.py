@@ -111,11 +111,13 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert "neighbours disagree" in answer.stdout
     assert "best on validation" in answer.stdout
     assert "Now with your own files" in answer.stdout
+    assert str(tmp_path / "demo" / "report.html") in answer.stdout.replace("\n", "")
     story = document("demo", "--out", tmp_path / "demo")
     assert story["inspection"]["nodes"] == 2000
     assert [row["model"] for row in story["comparison"]["models"]][-1] in ("mlp", "link")
     assert story["predicted"] == 200
     assert story["predicted_right"] > 0.6
+    assert "Which signal carries the predictions" in Path(story["report"]).read_text()
     assert (tmp_path / "demo" / "predictions.csv").read_text().startswith('"node","predicted","p_class 0"')
 
 
@@ -240,7 +242,8 @@ def test_names_are_shown_as_text_never_as_markup(folder: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "command", ["datasets", "inspect", "models", "train", "compare", "predict", "convert", "synth", "demo"]
+    "command",
+    ["datasets", "inspect", "models", "train", "compare", "predict", "explain", "report", "convert", "synth", "demo"],
 )
 def test_every_help_has_an_example(command: str) -> None:
     answer = gpcn(command, "--help", COLUMNS="100")

@@ -15,9 +15,11 @@ from gpcn.cli import (
     convert,
     datasets,
     demo,
+    explain,
     inspect,
     models,
     predict,
+    report,
     reproduce,
     spectrum,
     synth,
@@ -44,6 +46,8 @@ app.command("tune")(tune.tune)
 app.command("predict")(predict.predict)
 app.command("bound")(bound.bound)
 app.command("spectrum")(spectrum.spectrum)
+app.command("explain")(explain.explain)
+app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.command("convert")(convert.convert)
 app.command("synth")(synth.synth)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import Json, Mirror, load_for_run
+from gpcn.cli.options import Json, Mirror
 from gpcn.cli.output import console, print_json, safe, table
 from gpcn.cli.training_options import Seed, Settings, read_settings
 from gpcn.errors import ConfigError
@@ -57,16 +57,18 @@ def bound(
 
 
 def _from_run(path: Path, split: int, mirror: Path | None) -> dict[str, Any]:
-    from gpcn.training.prediction import trained_model
+    from gpcn.training.fitted import Fitted
     from gpcn.training.runs import Run
+    from gpcn.training.source import graph_of
 
     run = Run.open(path)
     (told,) = run.result([split])["splits"] or (None,)
     if told is None:
         raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
-    graph = load_for_run(run, None, None, mirror)
+    graph = graph_of(run, mirror=mirror)
     _use_threads(graph, run.config)
-    model, problem = trained_model(run, graph, split)
+    fitted = Fitted.of(run, graph)
+    model, problem = fitted.model(split), fitted.problem
     sizes = {role: sum(told["metrics"][role]["support"]) for role in ("train", "test")}
     scores = {role: told[role] for role in ("train", "test")}
     return {"model": model, "problem": problem, "name": run.config.model, "graph": graph.name, "split": split} | {

@@ -33,6 +33,7 @@ from gpcn.cli.training_options import (
     SplitNumbers,
     read_settings,
     read_splits,
+    split_at_random,
 )
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
@@ -68,11 +69,9 @@ def compare(
 
     Example: [bold]gpcn compare texas --models mlp,gcn,gpcn --splits 0-4 --out runs/texas[/bold]
     """
-    from gpcn.splits import random_splits
-
     loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
-    if random:
-        loaded = random_splits(loaded, count=random, seed=seed or 0)
+    told = source_of(graph, nodes, source, target, weight, id, label, features, split, undirected)
+    loaded = split_at_random(loaded, told, random, seed or 0)
     chosen = [name.strip() for name in models.split(",") if name.strip()]
     if not chosen:
         raise ConfigError("--models names no model; expected names such as mlp,gpcn")
@@ -85,7 +84,7 @@ def compare(
         jobs=jobs,
         device=device,
         seed=seed or 0,
-        source=source_of(graph, nodes, source, target, weight, id, label, features, split, undirected),
+        source=told,
     )
     if json:
         print_json(found)

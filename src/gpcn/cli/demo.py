@@ -25,10 +25,11 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what the demo writes.")] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Make a graph whose neighbours disagree, describe it, compare models on it, predict its unlabelled nodes.
+    """Make a graph whose neighbours disagree, describe it, compare models on it, predict its unlabelled nodes, report.
 
     Example: [bold]gpcn demo --out /tmp/demo[/bold]
     """
+    from gpcn import report
     from gpcn.training import prediction
     from gpcn.training.runs import Run
 
@@ -54,8 +55,11 @@ def demo(
     prediction.write(predicted, table)
     truth = synthesize(**GRAPH, splits=0).labels
     right = float((predicted.probabilities.argmax(axis=1) == truth[predicted.nodes]).mean())
+    page = out / "report.html" if report.is_installed() else None
+    if page is not None:
+        report.write(out / "runs", page)
     if json:
-        story = {"graph": str(folder), "inspection": facts, "comparison": found}
+        story = {"graph": str(folder), "inspection": facts, "comparison": found, "report": page and str(page)}
         print_json(story | {"predictions": str(table), "predicted": len(predicted.nodes), "predicted_right": right})
         return
     show_comparison(found)
@@ -63,11 +67,20 @@ def demo(
         f"\n{best}, the best on validation nodes, predicted the {len(predicted.nodes)} people without a label:\n"
         f"{safe(table)} "
         f"({right:.0%} right; the demo knows, because it made them)\n\n"
+        f"{_where(page)}\n\n"
         "Now with your own files:\n"
         "  gpcn inspect edges.csv --nodes nodes.csv --label COLUMN\n"
         "  gpcn compare edges.csv --nodes nodes.csv --label COLUMN --random-splits 5 --out runs\n"
         "  gpcn predict runs/MODEL --unlabelled --out predictions.csv\n"
+        "  gpcn explain runs/gpcn-link --node ID\n"
+        "  gpcn report runs --out report.html\n"
         "or on a benchmark (gpcn datasets lists them):\n"
         "  gpcn train chameleon --model gpcn-link",
         highlight=False,
     )
+
+
+def _where(page: Path | None) -> str:
+    if page is None:
+        return 'There is no page to look at: that needs pip install "gpcn[report]".'
+    return f"All of it on one page, with what carries the predictions; open it in a browser:\n{safe(page)}"

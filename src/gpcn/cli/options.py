@@ -10,11 +10,10 @@ import typer
 from gpcn.data import catalog
 from gpcn.data.columns import Columns
 from gpcn.data.load import load
-from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 
 if TYPE_CHECKING:
-    from gpcn.training.runs import Run
+    pass
 
 GraphArgument = Annotated[
     str,
@@ -22,6 +21,10 @@ GraphArgument = Annotated[
         metavar="GRAPH",
         help="A dataset's name, a folder with edges.* and nodes.*, or a file (csv, tsv, parquet, npz, graphml, txt).",
     ),
+]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A folder written by gpcn train.")]
+ChangedGraph = Annotated[
+    str | None, typer.Argument(metavar="[GRAPH]", help="A changed graph (default: the one trained on).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Mirror = Annotated[
@@ -100,27 +103,6 @@ def source_of(
     columns = {"source": source, "target": target, "weight": weight, "id": id, "label": label, "undirected": undirected}
     columns |= {"features": several(features), "splits": several(split)}  # type: ignore[dict-item]
     return {"graph": place, "nodes": str(nodes.resolve()) if nodes else None, "columns": columns}
-
-
-def load_for_run(run: Run, graph: str | None, nodes: Path | None, mirror: Path | None) -> Graph:
-    """The graph a run was trained on, read as it was then, or another one in its place."""
-    return load_again(run.graph.get("source") or {}, f"the run in {run.path}", graph, nodes, mirror)
-
-
-def load_again(told: dict[str, Any], whose: str, graph: str | None, nodes: Path | None, mirror: Path | None) -> Graph:
-    """The graph that `source_of` told of, or another one in its place."""
-    columns = Columns()
-    if told.get("columns"):
-        stored: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in told["columns"].items()
-        }
-        columns = Columns(**stored)
-    if graph is None:
-        if not told.get("graph"):
-            raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
-        graph, nodes = str(told["graph"]), nodes or (Path(told["nodes"]) if told.get("nodes") else None)
-    plain = graph.endswith(".npz") or not Path(graph).exists()
-    return load(graph, nodes=nodes, columns=Columns() if plain else columns, mirror=mirror, require_labels=False)
 
 
 def several(text: str | None) -> tuple[str, ...] | None:

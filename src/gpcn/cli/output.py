@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gpcn.text import printable
+
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout; NaN never appears."""
@@ -25,11 +27,6 @@ def console() -> Console:
 def complain(sentence: str) -> None:
     """An error, on stderr, in one line."""
     typer.echo(f"error: {printable(' '.join(sentence.split()))}", err=True)
-
-
-def printable(text: object) -> str:
-    """Text without control characters."""
-    return "".join(letter if letter.isprintable() else "�" for letter in str(text))
 
 
 def safe(text: object) -> str:

@@ -7,16 +7,14 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.options import Json, Mirror, Nodes, load_for_run
+from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
 from gpcn.cli.output import console, print_json, safe
 from gpcn.cli.training_options import SplitNumbers, read_splits
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder written by gpcn train.")],
-    graph: Annotated[
-        str | None, typer.Argument(metavar="[GRAPH]", help="A changed graph (default: the one trained on).")
-    ] = None,
+    run: RunArgument,
+    graph: ChangedGraph = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="A .csv, .parquet or .npz file.")] = Path("predictions.csv"),
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Only nodes without a label.")] = False,
     splits: SplitNumbers = None,
@@ -30,10 +28,11 @@ def predict(
     """
     from gpcn.training import prediction
     from gpcn.training.runs import Run
+    from gpcn.training.source import graph_of
     from gpcn.tuning.auto import members
 
     runs = members(run) if (run / "auto.json").is_file() else [Run.open(run)]
-    loaded = load_for_run(runs[0], graph, nodes, mirror)
+    loaded = graph_of(runs[0], graph, nodes, mirror)
     found = prediction.vote(runs, loaded, splits=read_splits(splits), only_unlabelled=unlabelled)
     prediction.write(found, out)
     facts = {

@@ -35,6 +35,7 @@ from gpcn.cli.training_options import (
     SplitNumbers,
     read_settings,
     read_splits,
+    split_at_random,
 )
 from gpcn.errors import ConfigError
 
@@ -81,7 +82,6 @@ def train(
     Example: [bold]gpcn train texas --model gpcn --set hidden=512 --set layers=1 --splits 0-9 --out runs/texas[/bold]
     """
     from gpcn.cli.progress import training_progress
-    from gpcn.splits import random_splits
     from gpcn.training.config import TrainConfig
     from gpcn.training.runs import train as run
 
@@ -94,9 +94,8 @@ def train(
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
-    if random:
-        loaded = random_splits(loaded, count=random, seed=made.seed)
     told = source_of(graph, nodes, source, target, weight, id, label, features, split, undirected)
+    loaded = split_at_random(loaded, told, random, made.seed)
     if model == "auto":
         train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json)
         return

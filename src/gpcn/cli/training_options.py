@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+from gpcn.splits import random_splits
 
 Settings = Annotated[
     list[str] | None,
@@ -24,6 +26,14 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides every r
 RandomSplits = Annotated[
     int, typer.Option("--random-splits", metavar="N", help="N random 50/25/25 splits where the graph has none.")
 ]
+
+
+def split_at_random(graph: Graph, told: dict[str, Any], count: int, seed: int) -> Graph:
+    """`graph` with `count` random splits where asked for, and noted in `told`, so that a run can make them again."""
+    if not count:
+        return graph
+    told["random_splits"] = {"count": count, "seed": seed}
+    return random_splits(graph, count=count, seed=seed)
 
 
 def read_settings(given: list[str] | None) -> dict[str, Any]:

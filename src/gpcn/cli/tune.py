@@ -19,12 +19,19 @@ from gpcn.cli.options import (
     Target,
     Undirected,
     Weight,
-    load_again,
     load_with_options,
     source_of,
 )
 from gpcn.cli.output import console, number, print_json, safe, table
-from gpcn.cli.training_options import RandomSplits, Seed, Settings, SplitNumbers, read_settings, read_splits
+from gpcn.cli.training_options import (
+    RandomSplits,
+    Seed,
+    Settings,
+    SplitNumbers,
+    read_settings,
+    read_splits,
+    split_at_random,
+)
 from gpcn.errors import ConfigError
 
 ENGINES = ("local", "ray")
@@ -76,7 +83,7 @@ def tune(
 
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
-    from gpcn.splits import random_splits
+    from gpcn.training.source import load_again
     from gpcn.tuning.ledger import Ledger, read_header
     from gpcn.tuning.schedule import Plan
     from gpcn.tuning.space import Space, models_of
@@ -93,9 +100,7 @@ def tune(
     limit = read_budget(budget)
     if resume is not None:
         folder, told = resume, read_header(resume)
-        loaded = load_again(told["graph"].get("source") or {}, f"the study in {resume}", None, None, mirror)
-        if told["graph"].get("random"):
-            loaded = random_splits(loaded, count=told["graph"]["random"], seed=told["seed"])
+        loaded = load_again(told["graph"].get("source") or {}, resume, mirror=mirror)
         if loaded.fingerprint() != told["graph"]["fingerprint"]:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:
@@ -106,13 +111,11 @@ def tune(
         chosen = Space.of(models_of(model), space, fixed=fixed, tried=_read_tried(tried))
         place = str(graph)
         loaded = load_with_options(place, mirror, nodes, source, target, weight, id, label, features, split, undirected)
-        if random:
-            loaded = random_splits(loaded, count=random, seed=seed or 0)
+        origin = source_of(place, nodes, source, target, weight, id, label, features, split, undirected)
+        loaded = split_at_random(loaded, origin, random, seed or 0)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(fixed["epochs"]), size=generation)
-        origin = source_of(place, nodes, source, target, weight, id, label, features, split, undirected)
         told = header(loaded, chosen, plan, seed=seed or 0, source=origin)
-        told["graph"]["random"] = random
     ledger = _drive(folder, told, storage, loaded, engine, address, jobs, limit)
     _report(describe(ledger), folder, json)
 

@@ -140,7 +140,10 @@ class PolynomialModel(NodeClassifier):
         weight, bias = cast(Tensor, self.residual.weight), cast("Tensor | None", self.residual.bias)
         return polynomial.shared_terms(self.polynomial_coefficients(), weight, self.out.weight, bias, self.layers)
 
-    def _collapsed(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
+    def pieces(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """What is added up after `X_T`, `Σ_k Ā^k (X_T V_k + 1 b_k) + Ā U`: `Vᵀ` `[L + 1, C, h]`; `b` `[L + 1, C]` and
+        `U` `[N, C]`, from links, where there are any.
+        """
         terms, bias = self._terms()
         link = None
         if self.link is not None:
@@ -150,7 +153,10 @@ class PolynomialModel(NodeClassifier):
         if self.out.bias is not None:
             last = torch.nn.functional.pad(self.out.bias.unsqueeze(0), (0, 0, 0, len(terms) - 1))
             bias = last if bias is None else bias + last
-        return polynomial.collapsed(operator, hidden, terms, bias, link)
+        return terms, bias, link
+
+    def _collapsed(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
+        return polynomial.collapsed(operator, hidden, *self.pieces())
 
     def _recursive(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
         hidden = self._convolve(operator, hidden)

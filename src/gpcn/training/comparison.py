@@ -15,9 +15,24 @@ def compare(graph: Graph, results: list[dict[str, Any]]) -> dict[str, Any]:
 
     The best is the one with the highest mean on *validation* nodes, so that the reference is not chosen on test nodes.
     """
+    share = float(np.mean([split.test.size / (split.test.size + split.train.size) for split in graph.splits]))
+    return {"graph": graph.name, "metric": graph.metric, **_ranked(results, share)}
+
+
+def compare_finished(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same from results alone, where the graph is not at hand: their splits say how many nodes each part has."""
+    sizes = [
+        [sum(split["metrics"][role]["support"]) for role in ("train", "test")]
+        for each in results
+        for split in each["splits"]
+    ]
+    share = float(np.mean([test / (test + train) for train, test in sizes]))
+    return {"graph": results[0]["graph"], "metric": results[0]["metric"], **_ranked(results, share)}
+
+
+def _ranked(results: list[dict[str, Any]], share: float) -> dict[str, Any]:
     ranked = sorted(results, key=lambda each: _or_low(each["test_mean"]), reverse=True)
     best = max(results, key=lambda each: _or_low(each["val_mean"]))
-    share = float(np.mean([split.test.size / (split.test.size + split.train.size) for split in graph.splits]))
     rows = []
     for each in ranked:
         row = {key: each[key] for key in ("model", "test_mean", "test_std", "val_mean", "seconds", "parameters")}
@@ -27,7 +42,7 @@ def compare(graph: Graph, results: list[dict[str, Any]]) -> dict[str, Any]:
         row["against_best"] = None if each is best else _paired(each, best, share)
         row["best"] = each is best
         rows.append(row)
-    return {"graph": graph.name, "metric": graph.metric, "chosen_on_validation": best["model"], "models": rows}
+    return {"chosen_on_validation": best["model"], "models": rows}
 
 
 def _paired(first: dict[str, Any], second: dict[str, Any], share: float) -> dict[str, Any] | None:

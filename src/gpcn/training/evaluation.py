@@ -51,11 +51,19 @@ def calibration_error(probabilities: npt.NDArray[Any], labels: IntVector) -> flo
     """Expected calibration error: how far confidence is from accuracy, over 15 bins of confidence."""
     if not labels.size:
         return None
+    size, right, confidence = confidence_bins(probabilities, labels)
+    return float(np.abs(right - confidence).sum() / size.sum())
+
+
+def confidence_bins(
+    probabilities: npt.NDArray[Any], labels: IntVector
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """How many predictions fall into each of 15 bins of confidence, how many of them are right, and the sum of their
+    confidence.
+    """
     confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    size = np.bincount(bins, minlength=BINS)
-    gap = np.abs(np.bincount(bins, right, BINS) - np.bincount(bins, confidence, BINS))
-    return float(gap.sum() / size.sum())
+    return np.bincount(bins, minlength=BINS), np.bincount(bins, right, BINS), np.bincount(bins, confidence, BINS)
 
 
 def summarize(scores: Sequence[float | None]) -> tuple[float | None, float | None]:

@@ -56,6 +56,11 @@ class Problem:
         x, adjacency = inputs_of(prepared, device=device, dtype=dtype)
         return cls(prepared, x, adjacency, torch.tensor(graph.labels, device=device), torch.device(device))
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the features."""
+        return self.x.dtype
+
     def build(self, config: TrainConfig) -> NodeClassifier:
         """The model of `config` for this graph."""
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}

@@ -89,6 +89,10 @@ class Run:
             return None
         return [str(name) for name in read_npz(file, str(file))["node_ids"]]
 
+    def label_names(self) -> tuple[str, ...]:
+        """The names of the classes; their numbers where they have none."""
+        return tuple(self.graph["label_names"] or (str(number) for number in range(int(self.graph["classes"]))))
+
 
 def train(
     graph: Graph,

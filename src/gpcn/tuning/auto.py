@@ -101,7 +101,7 @@ def chosen_models(
     graph: Graph, *, seconds: float, jobs: int = 1, seed: int = 0
 ) -> tuple[list[tuple[Any, TrainConfig]], dict[str, Any]]:
     """The models that vote, trained on the first split of `graph`, with their configurations; and why."""
-    from gpcn.training.prediction import trained_model
+    from gpcn.training.fitted import Fitted
 
     executor: Executor = SerialExecutor(graph) if jobs == 1 else LocalExecutor(graph, jobs)
     with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:
@@ -110,7 +110,7 @@ def chosen_models(
         finally:
             executor.close()
         runs = members(Path(folder))
-        return [(trained_model(run, graph, 0)[0], run.config) for run in runs], found
+        return [(Fitted.of(run, graph).model(0), run.config) for run in runs], found
 
 
 def look(

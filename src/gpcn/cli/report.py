@@ -1,0 +1,46 @@
+"""`gpcn report`: one HTML page about runs, comparisons and graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpcn.cli.options import Json, Mirror
+from gpcn.cli.output import console, print_json, safe
+
+
+def report(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|COMPARISON|GRAPH…",
+            help="Folders written by gpcn train or gpcn compare --out, and graphs: files, folders or dataset names.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page, a name that ends in .html.")] = Path(
+        "report.html"
+    ),
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
+    """Write one HTML page that works offline: graph, comparison, learning, predictions, what carries them.
+
+    Example: [bold]gpcn report runs --out report.html[/bold]
+    """
+    from gpcn import report as room
+
+    written = room.write(paths, out, mirror=mirror)
+    if json:
+        print_json(written)
+    else:
+        show(written)
+
+
+def show(written: dict[str, Any]) -> None:
+    """Say what was written where."""
+    listed = ", ".join(f"{each['kind']} {safe(each['name'])}" for each in written["sections"])
+    console().print(
+        f"{listed} → {safe(written['out'])} ({written['bytes'] / 1e6:.1f} MB; open it in a browser)", highlight=False
+    )

@@ -1,0 +1,143 @@
+"""Several models on the same splits: every split as a dot, differences with their uncertainty, what each costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain, whiskers
+from gpcn.report.materials import ComparisonMaterial
+from gpcn.report.tables import Cell, Table, number, spread
+from gpcn.report.templating import render
+
+LEVEL = 0.05
+APART = 0.16  # of a row's height, so that the mean hides no split
+COLUMNS = ("model", "test", "validation", "against the best", "95 % interval", "p", "seconds", "parameters")
+
+
+def section(material: ComparisonMaterial) -> Markup:
+    """The section of one comparison."""
+    found = material.found
+    kinds = {made.name: made.run.config.model for made in material.runs}
+    best = next(row for row in found["models"] if row["best"])
+    return render(
+        "comparison.html",
+        found=found,
+        metric=found["metric"].replace("_", " "),
+        best=best["model"],
+        score=spread(best["test_mean"], best["test_std"]),
+        splits=max(len(row["splits"]) for row in found["models"]),
+        worse=_significant(found["models"], -1),
+        better=_significant(found["models"], 1),
+        figures=[_scores(found), *_differences(found)],
+        table=_table(found["models"], kinds),
+        notes=material.notes,
+    )
+
+
+def _significant(rows: list[dict[str, Any]], sign: int) -> list[str]:
+    def clear(row: dict[str, Any]) -> bool:
+        paired = row["against_best"]
+        return paired is not None and paired["p"] is not None and paired["p"] < LEVEL
+
+    return [row["model"] for row in rows if clear(row) and row["against_best"]["difference"] * sign > 0]
+
+
+def _scores(found: dict[str, Any]) -> Figure:
+    rows = found["models"]
+    dots: Trace = {"x": [], "y": [], "hovertext": []}
+    for place, row in enumerate(rows):
+        for split in row["splits"]:
+            if split["test"] is not None:
+                dots["x"].append(split["test"])
+                dots["y"].append(place - APART)
+                dots["hovertext"].append(f"split {split['split']}: {split['test']:.2f}")
+    known = [(place, row) for place, row in enumerate(rows) if row["test_mean"] is not None]
+    means: Trace = {
+        "x": plain([row["test_mean"] for _, row in known]),
+        "y": [place + APART for place, _ in known],
+        "error_x": whiskers([row["test_std"] or 0.0 for _, row in known]),
+        "hovertext": [f"mean {spread(row['test_mean'], row['test_std'])}" for _, row in known],
+        "marker": {
+            "size": 9,
+            "symbol": "diamond",
+            "color": ["$series-2" if row["best"] else "$ink" for _, row in known],
+        },
+    }
+    shared = {"type": "scatter", "mode": "markers", "hoverinfo": "text"}
+    return Figure(
+        "Test score of every split",
+        "A dot is a split; the diamond is the mean with one standard deviation. The coloured one was chosen on "
+        "validation nodes.",
+        [
+            {**shared, **dots, "name": "splits", "marker": {"size": 8, "opacity": 0.6, "color": "$series-1"}},
+            {**shared, **means, "name": "mean ± std"},
+        ],
+        {
+            "yaxis": names_axis([row["model"] for row in rows], downwards=True),
+            "xaxis": {"title": {"text": f"{found['metric'].replace('_', ' ')}, per cent"}, "zeroline": False},
+            "showlegend": True,
+        },
+        height_of(len(rows), 260),
+    )
+
+
+def _differences(found: dict[str, Any]) -> list[Figure]:
+    rows = [
+        row for row in found["models"] if row["against_best"] is not None and row["against_best"]["low"] is not None
+    ]
+    if not rows:
+        return []
+    pairs = [row["against_best"] for row in rows]
+    trace: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": plain([pair["difference"] for pair in pairs]),
+        "y": list(range(len(rows))),
+        "error_x": whiskers([pair["high"] - pair["difference"] for pair in pairs]),
+        "marker": {"size": 9, "color": ["$series-4" if pair["p"] < LEVEL else "$series-5" for pair in pairs]},
+        "hovertext": [f"{_interval(pair)}, p {_chance(pair['p'])}" for pair in pairs],
+        "hoverinfo": "text",
+    }
+    return [
+        Figure(
+            "Difference to the best on validation",
+            "Mean over the same splits with its 95 % interval, corrected for splits that overlap. Where the interval "
+            "leaves zero out (coloured), chance is an unlikely explanation.",
+            [trace],
+            {
+                "yaxis": names_axis([row["model"] for row in rows], downwards=True),
+                "xaxis": {"title": {"text": "points"}, "zeroline": True},
+            },
+            height_of(len(found["models"]), 260),
+        )
+    ]
+
+
+def _chance(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _interval(pair: dict[str, float]) -> str:
+    return f"{pair['difference']:+.2f} [{pair['low']:+.2f}, {pair['high']:+.2f}]"
+
+
+def _table(rows: list[dict[str, Any]], kinds: dict[str, str]) -> Table:
+    made = []
+    for row in rows:
+        pair, name = row["against_best"], row["model"]
+        undefined = pair is None or pair["p"] is None
+        made.append(
+            [
+                Cell(name if kinds[name] == name else f"{name} ({kinds[name]})"),
+                Cell(spread(row["test_mean"], row["test_std"]), row["test_mean"]),
+                number(row["val_mean"], 2),
+                Cell("best on validation", 0.0) if row["best"] else number(pair and pair["difference"], 2, sign=True),
+                Cell("–") if undefined else Cell(f"[{pair['low']:+.2f}, {pair['high']:+.2f}]", pair["low"]),
+                Cell("–") if undefined else Cell(_chance(pair["p"]) + (" *" * (pair["p"] < LEVEL)), pair["p"]),
+                number(row["seconds"], 1),
+                number(row["parameters"], 0),
+            ]
+        )
+    return Table(COLUMNS, made, numeric=frozenset(COLUMNS[1:]))

@@ -1,0 +1,40 @@
+"""Text from files and users, made harmless for the three places of a page that it reaches.
+
+In HTML, Jinja escapes it. In a `<script>` of data, nothing may end the script. In a chart, plotly reads a little HTML
+of its own (`<b>`, `<a href>`), also on axes and in hover boxes, and `%{...}` in templates, where names are never put.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from markupsafe import Markup
+
+from gpcn.text import printable
+
+IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+IN_CHART = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
+LONGEST = 24
+
+
+def script_json(data: Any) -> Markup:
+    """JSON that cannot leave the `<script>` it stands in; all that is not ASCII is written as escapes."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return Markup(text.translate(IN_SCRIPT))  # noqa: S704
+
+
+def chart_text(text: object) -> str:
+    """Text that a chart shows as it is."""
+    return printable(text).translate(IN_CHART)
+
+
+def chart_label(text: object) -> str:
+    """The same, cut to what fits beside an axis."""
+    plain = printable(text)
+    return chart_text(plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…")
+
+
+def for_page(value: Any) -> Any:
+    """What Jinja is about to escape, without control characters."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

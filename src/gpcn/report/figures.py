@@ -1,0 +1,100 @@
+"""Charts as plain data for plotly: shapes that several sections draw. Colours are names of the palette.
+
+Categories stand at whole numbers with their names as tick labels: two names that look alike after shortening stay two
+rows, and no name is ever taken for a number or a date.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpcn.report.escaping import chart_label, chart_text
+
+READABLE = 12
+Trace = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, its title, and in words what it shows, for people who see it and for those who do not."""
+
+    title: str
+    about: str
+    data: Sequence[Trace]
+    layout: dict[str, Any]
+    height: int = 320
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What is drawn."""
+        return {"data": list(self.data), "layout": {**self.layout, "height": self.height}}
+
+
+def names_axis(names: Sequence[object], *, downwards: bool = False, **more: Any) -> dict[str, Any]:
+    """An axis of categories; `downwards` the first is on top."""
+    last = len(names) - 0.5
+    span = [last, -0.5] if downwards else [-0.5, last]
+    ticks = {"tickvals": list(range(len(names))), "ticktext": [chart_label(name) for name in names]}
+    return {**ticks, "range": span, "showgrid": False, "zeroline": False, "automargin": True, **more}
+
+
+def height_of(rows: int, least: int = 200) -> int:
+    """Room for a row per category."""
+    return max(least, min(1400, 90 + 30 * rows))
+
+
+def matrix(
+    values: Sequence[Sequence[float | None]],
+    rows: Sequence[object],
+    columns: Sequence[object],
+    *,
+    written: Sequence[Sequence[str]],
+    hover: str,
+    down: str = "",
+    across: str = "",
+    diverging: bool = False,
+) -> tuple[list[Trace], dict[str, Any]]:
+    """A heat map with its numbers written in where there is room; `hover` has places for row, column and number."""
+    finite = [abs(value) for row in values for value in row if value is not None]
+    top = max(finite, default=1.0) or 1.0
+    scale = [[0, "$minus"], [0.5, "$middle"], [1, "$plus"]] if diverging else [[0, "$heat-low"], [1, "$heat-high"]]
+    small = len(rows) <= READABLE and len(columns) <= READABLE
+    trace: Trace = {
+        "type": "heatmap",
+        "z": values,
+        "zmin": -top if diverging else 0,
+        "zmax": top if diverging else max(top, 1.0),
+        "colorscale": scale,
+        "showscale": not small,
+        "xgap": 2,
+        "ygap": 2,
+        "text": written,
+        "hovertext": [
+            [
+                hover.format(chart_text(row), chart_text(column), text)
+                for column, text in zip(columns, texts, strict=True)
+            ]
+            for row, texts in zip(rows, written, strict=True)
+        ],
+        "hoverinfo": "text",
+    }
+    if small:
+        trace |= {"texttemplate": "%{text}", "textfont": {"color": "$ink"}}
+    layout = {
+        "xaxis": names_axis(columns, title={"text": across}, side="top"),
+        "yaxis": names_axis(rows, downwards=True, title={"text": down}),
+    }
+    return [trace], layout
+
+
+def whiskers(reach: Sequence[float | None]) -> dict[str, Any]:
+    """Lines as long as `reach` to both sides of a point."""
+    return {"type": "data", "array": plain(reach), "thickness": 1.5, "width": 4, "color": "$quiet"}
+
+
+def plain(values: Sequence[float | None], digits: int = 5) -> list[float | None]:
+    """Numbers with as many digits as a chart can show; what is no number is left out."""
+    return [None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}") for value in values]

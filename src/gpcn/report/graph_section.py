@@ -1,0 +1,112 @@
+"""A graph: how large, how balanced, how much neighbours agree, what may be wrong with it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from gpcn.graph import Graph
+from gpcn.inspection import inspect
+from gpcn.report.figures import Figure, height_of, matrix, names_axis
+from gpcn.report.materials import GraphMaterial
+from gpcn.report.tables import Cell, Table, number
+from gpcn.report.templating import render
+
+MEASURES = (
+    ("edge", "edge_homophily", "share of edges that join two nodes of one class"),
+    ("node", "node_homophily", "the same for each node's own neighbours, then averaged over nodes"),
+    ("class-insensitive", "class_insensitive_homophily", "agreement beyond what class sizes explain, from 0 to 1"),
+    ("adjusted", "adjusted_homophily", "agreement beyond chance; below 0, neighbours avoid their own class"),
+    ("label informativeness", "label_informativeness", "how much a neighbour's class tells about a node's own, 0 to 1"),
+)
+
+
+def section(material: GraphMaterial) -> Markup:
+    """The section of one graph."""
+    graph, facts = material.graph, inspect(material.graph)
+    measures = Table(
+        ("measure", "value", "what it says"),
+        [[Cell(name), number(facts[key]), Cell(meaning)] for name, key, meaning in MEASURES],
+        numeric=frozenset({"value"}),
+    )
+    figures = [_classes(facts), _degrees(graph)]
+    if facts["classes"] > 1:
+        figures.insert(1, _compatibility(facts))
+    return render("graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures)
+
+
+def _tiles(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+    kind = ("directed" if facts["directed"] else "undirected") + (", weighted" if facts["weighted"] else "")
+    unlabelled = f"{facts['unlabelled']:,} without a label" if facts["unlabelled"] else "all with a label"
+    sizes = facts["split_sizes"][0] if facts["splits"] else None
+    first = "none" if sizes is None else f"{sizes['train']:,} / {sizes['val']:,} / {sizes['test']:,} nodes"
+    return [
+        ("nodes", f"{facts['nodes']:,}", unlabelled),
+        ("edges", f"{facts['edges']:,}", kind),
+        ("features", f"{facts['features']:,}", f"stored {facts['features_stored']}"),
+        ("classes", f"{facts['classes']:,}", f"judged by {facts['metric'].replace('_', ' ')}"),
+        ("degree", f"{facts['degree']['mean']:.1f}", f"median {facts['degree']['median']:g}, largest "
+         f"{facts['degree']['max']:,}"),
+        ("splits", f"{facts['splits']:,}", first),
+    ]  # fmt: skip
+
+
+def _classes(facts: dict[str, Any]) -> Figure:
+    names, counts = list(facts["class_counts"]), list(facts["class_counts"].values())
+    total = sum(counts) or 1
+    shares = [f"{count:,} ({count / total:.0%})" for count in counts]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": counts,
+        "y": list(range(len(names))),
+        "text": shares if len(names) <= 30 else None,
+        "textposition": "auto",
+        "hovertext": shares,
+        "hoverinfo": "text",
+        "marker": {"color": "$series-1"},
+    }
+    return Figure(
+        "Class balance",
+        "How many labelled nodes each class has.",
+        [bars],
+        {"yaxis": names_axis(names, downwards=True), "xaxis": {"title": {"text": "labelled nodes"}}},
+        height_of(len(names), 300),
+    )
+
+
+def _compatibility(facts: dict[str, Any]) -> Figure:
+    names, shares = list(facts["class_counts"]), facts["compatibility"]
+    written = [[f"{value:.2f}" for value in row] for row in shares]
+    hover = "of the edges of {0}, {2} go to {1}"
+    data, layout = matrix(shares, names, names, written=written, hover=hover, down="from class", across="to class")
+    about = "Share of each class's edges (rows) that go to each class (columns). A strong diagonal is homophily."
+    return Figure("Who links to whom", about, data, layout, height_of(len(names), 300))
+
+
+def _degrees(graph: Graph) -> Figure:
+    degree = np.diff(graph.adjacency.indptr)
+    edges = [0, 1, 2, *(2**power + 1 for power in range(1, max(2, int(degree.max())).bit_length() + 1))]
+    edges = edges[: int(np.searchsorted(edges, degree.max(), side="right")) + 1]
+    counts = np.histogram(degree, bins=edges)[0].tolist()
+    names = [str(low) if high - low == 1 else f"{low:,}–{high - 1:,}" for low, high in pairwise(edges)]
+    bars = {
+        "type": "bar",
+        "x": list(range(len(names))),
+        "y": counts,
+        "hovertext": [f"{count:,} nodes with degree {name}" for name, count in zip(names, counts, strict=True)],
+        "hoverinfo": "text",
+        "marker": {"color": "$series-3"},
+    }
+    about = "How many nodes have how many links; each group is twice as wide as the one before."
+    if graph.directed:
+        about += " Links that start at the node are counted."
+    return Figure(
+        "Degrees",
+        about,
+        [bars],
+        {"xaxis": names_axis(names, title={"text": "links"}), "yaxis": {"title": {"text": "nodes"}}},
+    )

@@ -1,0 +1,74 @@
+"""How a run learned: loss and validation score, epoch by epoch and split by split."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from gpcn.errors import CheckpointError
+from gpcn.report.figures import Figure, Trace, plain
+from gpcn.report.palette import series
+from gpcn.training.runs import Run
+
+POINTS = 300
+TO_SHOW = (1, 1, 1, 100)  # epoch, train_loss, val_loss, and val_score in per cent
+
+
+def curves(run: Run, splits: list[dict[str, Any]], metric: str) -> list[Figure]:
+    """Two charts, of losses and of the validation score."""
+    losses: list[Trace] = []
+    scores: list[Trace] = []
+    best: Trace = {"x": [], "y": [], "hovertext": []}
+    for place, split in enumerate(splits):
+        history = _history(run.folder(split["split"]) / "epochs.csv")
+        shown = history[:: max(1, len(history) // POINTS)]
+        epochs = [int(row[0]) for row in shown]
+        name = f"split {split['split']}"
+        line = {"type": "scatter", "mode": "lines", "x": epochs}
+        for column, (kind, colour) in enumerate((("training", "$series-1"), ("validation", "$series-2")), start=1):
+            losses.append(
+                {
+                    **line,
+                    "y": plain([row[column] for row in shown]),
+                    "name": kind,
+                    "legendgroup": kind,
+                    "showlegend": place == 0,
+                    "hovertemplate": f"{name}, {kind} loss %{{y:.3f}}<extra></extra>",
+                    "line": {"width": 1.3, "color": colour},
+                    "opacity": 0.75,
+                }
+            )
+        drawn = {"width": 1.5, "color": series(place)}
+        told = f"{name}: %{{y:.2f}}<extra></extra>"
+        scores.append(
+            {**line, "y": plain([row[3] for row in shown]), "name": name, "line": drawn, "hovertemplate": told}
+        )
+        chosen = next((row for row in history if int(row[0]) == split["best_epoch"]), None)
+        if chosen is not None:
+            best["x"].append(int(chosen[0]))
+            best["y"].append(plain([chosen[3]])[0])
+            best["hovertext"].append(f"{name}: epoch {chosen[0]:.0f} is kept")
+    marker = {"symbol": "circle-open", "size": 10, "color": "$ink", "line": {"width": 2}}
+    kept = {"type": "scatter", "mode": "markers", "name": "kept epoch", "hoverinfo": "text", "marker": marker, **best}
+    epoch_axis = {"xaxis": {"title": {"text": "epoch"}, "zeroline": False}, "showlegend": True}
+    about = "A line per split. Click a name to hide or show its lines, drag to zoom, double-click to go back."
+    score_axis = {"title": {"text": f"{metric}, per cent"}, "zeroline": False}
+    return [
+        Figure("Loss", about, losses, {**epoch_axis, "yaxis": {"title": {"text": "loss"}}, "dragmode": "zoom"}),
+        Figure(
+            f"Validation {metric}",
+            "Measured on validation nodes before every step; the ring marks the epoch whose weights are kept.",
+            [*scores, kept],
+            {**epoch_axis, "yaxis": score_axis, "dragmode": "zoom"},
+        ),
+    ]
+
+
+def _history(file: Path) -> list[list[float]]:
+    try:
+        rows = list(csv.reader(io.StringIO(file.read_text())))
+        return [[float(value) * scale for value, scale in zip(row, TO_SHOW, strict=True)] for row in rows[1:]]
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file} is damaged: {error}; delete {file.parent} to run that split again") from error

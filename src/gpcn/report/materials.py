@@ -1,0 +1,178 @@
+"""What a page can be made of, and how each kind is recognized and read from the paths a user names.
+
+A new kind (a study, a piece of theory) is a dataclass, a reader in `READERS`, and a section in `sections.SECTIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gpcn.data.load import load
+from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
+from gpcn.graph import Graph
+from gpcn.training.comparison import compare_finished
+from gpcn.training.runs import Run
+from gpcn.training.source import graph_of
+
+
+@dataclass(frozen=True)
+class GraphMaterial:
+    """A graph."""
+
+    name: str
+    graph: Graph
+
+
+@dataclass(frozen=True)
+class RunMaterial:
+    """A run with at least one finished split; `graph` is the one it was trained on, where that can be had."""
+
+    name: str
+    run: Run
+    result: dict[str, Any]
+    graph: Graph | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ComparisonMaterial:
+    """Runs on one graph, ranked."""
+
+    name: str
+    runs: tuple[RunMaterial, ...]
+    found: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Shelf:
+    """Graphs at hand while a page is made, by fingerprint and by path, and what is `shown` already."""
+
+    mirror: Path | None = None
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    named: dict[str, Graph] = field(default_factory=dict)
+    shown: set[str] = field(default_factory=set)
+
+    def add(self, graph: Graph) -> Graph:
+        """Keep a graph for the runs that were trained on it."""
+        return self.graphs.setdefault(graph.fingerprint(), graph)
+
+    def of(self, run: Run) -> tuple[Graph | None, tuple[str, ...]]:
+        """The graph that `run` was trained on, or why it cannot be had."""
+        wanted = str(run.graph["fingerprint"])
+        if wanted in self.graphs:
+            return self.graphs[wanted], ()
+        what = "what needs it is left out"
+        try:
+            self.add(graph_of(run, mirror=self.mirror))
+        except GpcnError as error:
+            return None, (f"the graph of {run.path} cannot be loaded, so {what}: {error}",)
+        if wanted not in self.graphs:
+            return None, (f"the graph of {run.path} has changed since training, so {what}",)
+        return self.graphs[wanted], ()
+
+    def show(self, graph: Graph | None, run: RunMaterial | None = None) -> list[Any]:
+        """The materials of a graph and of a run on it, each the first time it is asked for."""
+        wanted: dict[str, Any] = {}
+        if graph is not None:
+            wanted[graph.fingerprint()] = GraphMaterial(graph.name, graph)
+        if run is not None:
+            wanted[str(run.run.path.resolve())] = run
+        new = [material for key, material in wanted.items() if key not in self.shown]
+        self.shown |= wanted.keys()
+        return new
+
+
+def gather(paths: Sequence[str], mirror: Path | None = None) -> list[Any]:
+    """All materials behind `paths`, in their order; graphs named there serve the runs named there."""
+    if not paths:
+        raise ConfigError("there is nothing to report on; name a run, a comparison or a graph")
+    shelf = Shelf(mirror)
+    chosen = [(path, _reader_of(path)) for path in paths]
+    for path, reader in chosen:
+        if reader is GRAPHS:
+            shelf.named[path] = shelf.add(_load(path, mirror))
+    return [material for path, reader in chosen for material in reader.read(path, shelf)]
+
+
+def _read_run(path: str, shelf: Shelf) -> list[Any]:
+    made = _run(Path(path), shelf)
+    if made is None:
+        raise CheckpointError(f"{path} has no finished split; run the same gpcn train command to finish it")
+    return shelf.show(made.graph, made)
+
+
+def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
+    opened = {folder: _run(folder, shelf) for folder in _runs_in(path)}
+    runs = [made for made in opened.values() if made is not None]
+    if not runs:
+        raise CheckpointError(
+            f"{path} has no run with a finished split; run the same gpcn compare command to finish it"
+        )
+    first, *others = runs
+    for other in others:
+        if other.run.graph["fingerprint"] != first.run.graph["fingerprint"]:
+            raise DataError(
+                f"{path} holds runs on different graphs ({first.name}: {first.run.graph['name']}, {other.name}: "
+                f"{other.run.graph['name']}, or other splits of it); expected one graph; report on them one by one"
+            )
+    waiting = [folder.name for folder, made in opened.items() if made is None]
+    notes = (f"without a finished split, and so left out: {', '.join(waiting)}",) if waiting else ()
+    found = compare_finished([{**made.result, "model": made.name} for made in runs])
+    best = next(made for made in runs if made.name == found["chosen_on_validation"])
+    compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), found, (*notes, *first.notes))
+    return [*shelf.show(first.graph), compared, *shelf.show(None, replace(best, notes=()))]
+
+
+def _is_run(path: str) -> bool:
+    return (Path(path) / "config.json").is_file()
+
+
+def _runs_in(path: str) -> list[Path]:
+    folder = Path(path)
+    return sorted(inner for inner in folder.iterdir() if _is_run(str(inner))) if folder.is_dir() else []
+
+
+def _run(path: Path, shelf: Shelf) -> RunMaterial | None:
+    run = Run.open(path)
+    if not run.finished():
+        return None
+    graph, notes = shelf.of(run)
+    return RunMaterial(path.resolve().name, run, run.result(), graph, notes)
+
+
+def _load(path: str, mirror: Path | None) -> Graph:
+    folder = Path(path)
+    if folder.is_dir() and not any(folder.glob("edges.*")):
+        raise DataError(
+            f"{path} is neither a run (it has no config.json), nor a comparison (no folder in it has one), nor a graph "
+            "(it has no edges table); name a folder that gpcn train or gpcn compare --out wrote, or a graph"
+        )
+    return load(path, mirror=mirror)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How a kind of path is told from others, and what is made of it."""
+
+    recognizes: Callable[[str], bool]
+    read: Callable[[str, Shelf], list[Any]]
+
+
+RUNS = Reader(_is_run, _read_run)
+COMPARISONS = Reader(lambda path: bool(_runs_in(path)), _read_comparison)
+GRAPHS = Reader(lambda path: True, lambda path, shelf: shelf.show(shelf.named[path]))
+READERS = (RUNS, COMPARISONS, GRAPHS)
+"""The first that recognizes a path reads it; what nobody else knows must be a graph."""
+
+
+def _reader_of(path: str) -> Reader:
+    try:
+        return next(each for each in READERS if each.recognizes(path))
+    except OSError as error:
+        raise DataError(
+            f"cannot read {path[:80]}: {error.strerror or error}; check its name and permissions"
+        ) from error

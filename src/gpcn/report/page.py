@@ -1,0 +1,102 @@
+"""The page: sections put together with style, script and charts into one file that asks nothing of a network.
+
+A `Content-Security-Policy` in the page forbids every request and every script but the three whose checksums it names.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from gpcn.atomic import replacing
+from gpcn.errors import ConfigError
+
+NEEDED = 'gpcn report needs plotly and jinja2, which are not installed; pip install "gpcn[report]"'
+
+
+def write(paths: Sequence[str | Path] | str | Path, out: str | Path, *, mirror: Path | None = None) -> dict[str, Any]:
+    """Write one HTML page about runs, comparisons and graphs.
+
+    Args:
+        paths: folders written by `gpcn train` or `gpcn compare --out`, and graphs (as for `gpcn.load`).
+        out: the page, a name that ends in `.html`.
+        mirror: a folder with the raw files of the datasets.
+
+    Returns:
+        `out, bytes, sections: [{kind, name}]`.
+    """
+    target = Path(out)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"cannot write a report to {target}; expected a name that ends in .html")
+    plotly = _plotly()
+    from gpcn.report.materials import gather
+    from gpcn.report.sections import section_for
+    from gpcn.report.templating import own, render
+
+    several = [paths] if isinstance(paths, (str, Path)) else paths
+    materials = gather([str(path) for path in several], mirror)
+    kinds = [section_for(material) for material in materials]
+    sections = [
+        {"kind": kind.kind, "name": material.name, "html": kind.section(material)}
+        for kind, material in zip(kinds, materials, strict=True)
+    ]
+    scripts = {"early": own("early.js"), "plotly": plotly, "main": own("page.js")}
+    text = render("page.html", **_frame(sections, scripts)).encode()
+    with replacing(target) as stream:
+        stream.write(text)
+    listed = [{"kind": each["kind"], "name": each["name"]} for each in sections]
+    return {"out": str(target), "bytes": len(text), "sections": listed}
+
+
+def _frame(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    from gpcn.report.palette import declarations
+    from gpcn.report.templating import own
+
+    trusted = {name: Markup(text) for name, text in scripts.items()}  # noqa: S704
+    return {
+        "title": " · ".join(dict.fromkeys(str(each["name"]) for each in sections)),
+        "sections": sections,
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "version": metadata.version("gpcn"),
+        "policy": policy(list(scripts.values())),
+        "light": Markup(declarations(dark=False)),  # noqa: S704
+        "dark": Markup(declarations(dark=True)),  # noqa: S704
+        "style": Markup(own("style.css")),  # noqa: S704
+        "scripts": trusted,
+    }
+
+
+def policy(scripts: Sequence[str]) -> str:
+    """What the page may do: run these scripts, style itself, draw. Plotly styles its charts from script."""
+    known = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {known}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def is_installed() -> bool:
+    """Whether what the page is made with is there."""
+    from importlib.util import find_spec
+
+    return find_spec("plotly") is not None and find_spec("jinja2") is not None
+
+
+def _plotly() -> str:
+    if not is_installed():
+        raise ConfigError(NEEDED)
+    from plotly.offline import get_plotlyjs
+
+    bundle: str = get_plotlyjs()
+    if "</script" in bundle.lower():
+        raise ConfigError("this plotly's script cannot stand inside a page; install another version of plotly")
+    return bundle.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,159 @@
+"""A run: how it learned, how good and how honest its predictions are, class by class, and what carries them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
+
+from gpcn.data.archives import read_npz
+from gpcn.errors import CheckpointError
+from gpcn.graph import Graph
+from gpcn.report import learning, signal
+from gpcn.report.figures import Figure, Trace, height_of, matrix, plain
+from gpcn.report.materials import RunMaterial
+from gpcn.report.tables import Cell, Table, number, spread
+from gpcn.report.templating import render
+from gpcn.training.evaluation import calibration_error, confidence_bins
+from gpcn.training.runs import Run
+
+
+def section(material: RunMaterial) -> Markup:
+    """The section of one run."""
+    run, result = material.run, material.result
+    confusion = np.sum([split["metrics"]["test"]["confusion"] for split in result["splits"]], axis=0)
+    figures = [_confusion(confusion, run.label_names())]
+    if material.graph is not None:
+        figures.append(_reliability(run, material.graph))
+    return render(
+        "run.html",
+        result=result,
+        settings=_settings(run),
+        tiles=_tiles(result),
+        learning=learning.curves(run, result["splits"], result["metric"].replace("_", " ")),
+        figures=figures,
+        classes=_classes(confusion, run.label_names()),
+        splits=_splits(result["splits"]),
+        signal=signal.account(material),
+        notes=material.notes,
+    )
+
+
+def _tiles(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    splits = result["splits"]
+    epochs = [split["epochs"] for split in splits]
+    mixes = [split["mix"] for split in splits if split["mix"] is not None]
+    deviation = "" if result["test_std"] is None else f"± {result['test_std']:.2f} over splits; "
+    tiles = [
+        ("test", spread(result["test_mean"], None), f"{deviation}{result['metric'].replace('_', ' ')}, per cent"),
+        ("validation", spread(result["val_mean"], None), "mean over splits, same measure"),
+        ("splits", f"{len(splits):,}", "finished"),
+        ("epochs", f"{np.mean(epochs):,.0f}", f"on average; {min(epochs):,} to {max(epochs):,}"),
+        ("time", f"{result['seconds']:,.1f} s", "all splits together"),
+        ("parameters", f"{result['parameters']:,}", "learned numbers per split"),
+    ]
+    if mixes:
+        tiles.append(("μ", f"{np.mean(mixes):.3f}", "share of convolution; the rest is links"))
+    return tiles
+
+
+def _settings(run: Run) -> list[tuple[str, str]]:
+    config = run.config
+    both = {"seed": config.seed, **config.hyperparameters, **config.training}
+    return [(name, str(value)) for name, value in both.items()]
+
+
+def _confusion(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Figure:
+    totals = confusion.sum(axis=1, keepdims=True)
+    shares = np.divide(confusion, totals, out=np.zeros(confusion.shape), where=totals > 0)
+    written = [[f"{count:,}" for count in row] for row in confusion.tolist()]
+    hover = "{2} test node(s) of {0} predicted as {1}"
+    data, layout = matrix(
+        shares.round(4).tolist(), names, names, written=written, hover=hover, down="class", across="predicted"
+    )
+    about = (
+        "Test nodes of all splits: their class (rows) and what was predicted (columns). Colour is the share of the row."
+    )
+    return Figure("Confusion", about, data, layout, height_of(len(names), 320))
+
+
+def _reliability(run: Run, graph: Graph) -> Figure:
+    chosen, truth = [], []
+    for number_ in run.finished():
+        file = run.folder(number_) / "predictions.npz"
+        probabilities = read_npz(file, str(file)).get("probabilities")
+        if probabilities is None or probabilities.shape != (graph.num_nodes, len(run.label_names())):
+            raise CheckpointError(f"{file} is damaged; delete {file.parent} to run that split again")
+        test = graph.splits[number_].test
+        chosen.append(probabilities[test])
+        truth.append(graph.labels[test])
+    pooled, labels = np.concatenate(chosen), np.concatenate(truth)
+    size, right, confidence = confidence_bins(pooled, labels)
+    seen = size > 0
+    x, y, many = confidence[seen] / size[seen], right[seen] / size[seen], size[seen]
+    dots: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "predictions",
+        "x": plain(x.tolist()),
+        "y": plain(y.tolist()),
+        "marker": {
+            "color": "$series-1",
+            "opacity": 0.8,
+            "size": (6 + 18 * np.sqrt(many / many.max())).round(1).tolist(),
+        },
+        "hovertext": [f"{n:,} predictions, {c:.0%} sure, {r:.0%} right" for n, c, r in zip(many, x, y, strict=True)],
+        "hoverinfo": "text",
+    }
+    even: Trace = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "as sure as right",
+        "x": [0, 1],
+        "y": [0, 1],
+        "line": {"dash": "dot", "color": "$quiet", "width": 1},
+        "hoverinfo": "skip",
+    }
+    error = calibration_error(pooled, labels)
+    axis = {"range": [-0.04, 1.06], "tickformat": ".0%", "zeroline": False}
+    return Figure(
+        "Reliability",
+        "How often predictions are right against how sure they are, on test nodes of all splits; larger dots hold more "
+        f"of them. Below the line: too sure. The mean gap (expected calibration error) is {error:.1%}.",
+        [even, dots],
+        {"xaxis": {**axis, "title": {"text": "how sure"}}, "yaxis": {**axis, "title": {"text": "how often right"}}},
+        height_of(len(run.label_names()), 320),
+    )
+
+
+def _classes(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Table:
+    hits, given, found = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    rows = []
+    for place, name in enumerate(names):
+        both = given[place] + found[place]
+        rows.append(
+            [
+                Cell(name),
+                number(int(given[place]), 0),
+                number(hits[place] / found[place] if found[place] else None),
+                number(hits[place] / given[place] if given[place] else None),
+                number(2 * hits[place] / both if both else None),
+            ]
+        )
+    columns = ("class", "test nodes", "precision", "recall", "F1")
+    return Table(columns, rows, numeric=frozenset(columns[1:]))
+
+
+def _splits(splits: list[dict[str, Any]]) -> Table:
+    columns = ("split", "test", "validation", "train", "epochs", "kept epoch", "seconds")
+    keys = ("test", "val", "train", "epochs", "best_epoch", "seconds")
+    rows = [
+        [
+            number(split["split"], 0),
+            *(number(split[key], 0 if "epoch" in key else 1 if key == "seconds" else 2) for key in keys),
+        ]
+        for split in splits
+    ]
+    return Table(columns, rows, numeric=frozenset(columns))

@@ -1,0 +1,127 @@
+"""`Fitted`: the models of a run on the graph it was trained on, or on one that has changed since.
+
+New nodes and edges are allowed. Models that learn a vector per node know those they were trained with, by id: a new
+node's row of the adjacency uses the vectors of the known nodes it links to, and links to unknown nodes add nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from gpcn.errors import CheckpointError, DataError
+from gpcn.graph import Graph
+from gpcn.nn import NodeClassifier, zoo
+from gpcn.training import checkpoint
+from gpcn.training.problem import Problem
+from gpcn.training.runs import Run
+from gpcn.types import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A run and a graph as its models see it; `known` holds each node's position in the training graph, or -1."""
+
+    run: Run
+    graph: Graph
+    problem: Problem
+    known: npt.NDArray[np.int64]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Run, graph: Graph, dtype: torch.dtype = torch.float32) -> Fitted:
+        """Match the features of `graph` with those trained on; what its own labels are does not matter."""
+        graph, notes = match_features(run, graph)
+        blank = replace(graph, labels=np.full(graph.num_nodes, UNKNOWN), splits=(), label_names=run.label_names())
+        problem = Problem.prepared(blank, run.config, dtype=dtype)
+        return cls(run, graph, problem, _known_rows(run, graph), tuple(notes))
+
+    def model(self, number: int) -> NodeClassifier:
+        """The model of split `number`, ready to evaluate."""
+        found = checkpoint.load(self.run.folder(number), "model", self.run.key(number))
+        if found is None:
+            raise CheckpointError(
+                f"split {number} of {self.run.path} has no model; run the same gpcn train command to finish it"
+            )
+        state, _ = found
+        model = self.problem.build(self.run.config)
+        rows, moving = torch.tensor(self.known), _per_node_names(self.run)
+        fitting = {name: _moved(value, rows) if name in moving else value for name, value in state.items()}
+        try:
+            model.load_state_dict(fitting)
+        except RuntimeError as error:
+            raise CheckpointError(
+                f"the model of split {number} in {self.run.path} does not fit its configuration"
+            ) from error
+        return model.to(self.problem.dtype).eval()
+
+
+def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
+    """`graph` with the columns the run was trained on, matched by name where both have names."""
+    trained, given = run.graph["feature_names"], graph.feature_names
+    if trained is None or given is None:
+        if graph.num_features != run.graph["features"]:
+            raise DataError(
+                f"{graph.name} has {graph.num_features} features; the run was trained on {run.graph['features']}, and "
+                "there are no names to match them by"
+            )
+        return graph, []
+    place = {name: number for number, name in enumerate(given)}
+    stems = {name.partition("=")[0] for name in given if "=" in name}
+    absent = [name for name in trained if name not in place and name.partition("=")[0] in stems]
+    missing = [name for name in trained if name not in place and name not in absent]
+    if missing:
+        raise DataError(
+            f"{graph.name} lacks {len(missing)} feature(s) that the run was trained on, the first is {missing[0]!r}; "
+            f"it has {', '.join(given[:8])}{' …' if len(given) > 8 else ''}"
+        )
+    if list(given) == list(trained):
+        return graph, []
+    extra = len(set(given) - set(trained))
+    notes = [f"{extra} feature(s) that the run does not know were left out"] if extra else []
+    if absent:
+        notes.append(f"{len(absent)} categor(ies) that no node has any more, such as {absent[0]!r}, are zero")
+    there = [number for number, name in enumerate(trained) if name in place]
+    chosen = sp.csr_array(
+        (np.ones(len(there), np.float32), ([place[trained[number]] for number in there], there)),
+        shape=(len(given), len(trained)),
+    )
+    return replace(graph, features=graph.features @ chosen, feature_names=tuple(trained)), notes
+
+
+def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
+    """For each node of `graph` its position in the training graph, or -1."""
+    trained, count = run.node_ids(), int(run.graph["nodes"])
+    if trained is not None or graph.node_ids is not None:  # where one side has no names, positions stand for them
+        place = {name: number for number, name in enumerate(trained or map(str, range(count)))}
+        own = graph.node_ids or map(str, range(graph.num_nodes))
+        return np.array([place.get(name, UNKNOWN) for name in own], dtype=np.int64)
+    if graph.num_nodes < count and (zoo.entry(run.config.model).per_node or run.config.model == "label-propagation"):
+        raise DataError(
+            f"{graph.name} has {graph.num_nodes} nodes and no ids; {run.config.model} was trained on {count} and "
+            "cannot tell which ones are left; give the nodes ids"
+        )
+    numbers = np.arange(graph.num_nodes)
+    return np.where(numbers < count, numbers, UNKNOWN)
+
+
+def _per_node_names(run: Run) -> set[str]:
+    """The tensors with a row per node: those that grow when a node is added, and the labels that are spread."""
+    sizes: dict[str, Any] = {"in_channels": int(run.graph["features"]), "out_channels": int(run.graph["classes"])}
+    sizes |= run.config.hyperparameters
+    few, more = (zoo.build(run.config.model, num_nodes=count, **sizes).state_dict() for count in (2, 3))
+    return {name for name in few if few[name].shape != more[name].shape} | {"seeds"}
+
+
+def _moved(stored: Tensor, rows: Tensor) -> Tensor:
+    """A row per node of the new graph: known ones moved to their place, new ones zero."""
+    moved = stored.new_zeros(rows.numel(), *stored.shape[1:])
+    there = rows != UNKNOWN
+    moved[there] = stored[rows[there]]
+    return moved

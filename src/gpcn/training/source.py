@@ -1,0 +1,48 @@
+"""The graph of a run, loaded again from where the run says it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpcn.data.columns import Columns
+from gpcn.data.load import load
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.graph import Graph
+from gpcn.splits import random_splits
+from gpcn.training.runs import Run
+
+
+def graph_of(run: Run, graph: str | None = None, nodes: Path | None = None, mirror: Path | None = None) -> Graph:
+    """The graph that `run` was trained on, or the given `graph`, read with the same options."""
+    return load_again(run.graph.get("source") or {}, run.path, graph, nodes, mirror)
+
+
+def load_again(
+    told: dict[str, Any],
+    whose: Path,
+    graph: str | None = None,
+    nodes: Path | None = None,
+    mirror: Path | None = None,
+) -> Graph:
+    """The graph from where `told` says it came, or the given `graph`; `whose` folder says so."""
+    given = graph
+    if graph is None:
+        if not told.get("graph"):
+            raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
+        graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
+    plain = graph.endswith(".npz") or not Path(graph).exists()
+    columns = Columns() if plain else _columns(whose, told)
+    loaded = load(graph, nodes=nodes, columns=columns, mirror=mirror, require_labels=False)
+    drawn = told.get("random_splits")
+    return random_splits(loaded, count=drawn["count"], seed=drawn["seed"]) if drawn and given is None else loaded
+
+
+def _columns(whose: Path, told: dict[str, Any]) -> Columns:
+    stored: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in (told.get("columns") or {}).items()
+    }
+    try:
+        return Columns(**stored)
+    except TypeError as error:
+        raise CheckpointError(f"{whose} is damaged: it names columns of an unknown kind") from error

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import TINY, document, folder, gpcn, refused
+
+__all__ = ["folder"]
+
+
+@pytest.fixture
+def run(folder: Path, tmp_path: Path) -> Path:
+    document("train", folder, "--model", "gpcn-link", *TINY, "--random-splits", 2, "--out", tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_explain_for_people_and_machines(run: Path, folder: Path) -> None:
+    found = document("explain", run, "--node", 5, "--split", 1)
+    assert (found["node"], found["split"], found["model"]) == ("5", 1, "gpcn-link")
+    assert found["role"] in ("train", "val", "test", None)
+    assert [part["part"] for part in found["parts"]] == ["features", "hop 1", "hop 2", "links"]
+    told = gpcn("explain", run, "--node", 5, "--split", 1)
+    assert told.returncode == 0
+    assert f"is predicted {found['predicted']}" in told.stdout
+    assert f"{found['sum']['margin']:+.3f}" in told.stdout
+    assert document("explain", run, folder, "--node", 5)["node"] == "5"
+
+
+def test_random_splits_are_made_again(run: Path) -> None:
+    roles = {document("explain", run, "--node", node)["role"] for node in range(6)}
+    assert roles - {None}
+
+
+def test_explain_refuses_in_one_sentence(run: Path, folder: Path, tmp_path: Path) -> None:
+    assert "there is no node '99'" in refused("explain", run, "--node", 99)
+    assert "finished: 0, 1" in refused("explain", run, "--node", 5, "--split", 4)
+    assert "is not a run" in refused("explain", folder, "--node", 5)
+    document("train", folder, "--model", "mlp", *TINY, "--splits", "0", "--out", tmp_path / "mlp")
+    assert "cannot be decomposed" in refused("explain", tmp_path / "mlp", "--node", 5)

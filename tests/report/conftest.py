@@ -1,0 +1,39 @@
+"""A page about everything at once, with names that try to break out of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpcn import Graph, TrainConfig, report, save, synthesize, train
+
+NASTY = "<img src=x onerror=alert(1)>"
+CLASSES = (NASTY, "</script><script>alert(2)</script>", "<b>%{x}</b> {{ 7 * 7 }} &amp; \u2028\u202eend")
+MODELS = ("gpcn-link", "mlp", NASTY)
+
+
+@pytest.fixture(scope="session")
+def graph() -> Graph:
+    made = synthesize(nodes=150, classes=3, degree=5, homophily=0.1, mixing="ring", unlabelled=0.1, splits=3)
+    ids = [f"{NASTY}{number}" for number in range(150)]
+    return replace(made, name=NASTY, label_names=CLASSES, node_ids=ids, notes=(f"read from {NASTY}",))
+
+
+@pytest.fixture(scope="session")
+def folder(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`graph.npz`, and in `runs` what gpcn compare would have written."""
+    place = tmp_path_factory.mktemp("report")
+    save(graph, place / "graph.npz")
+    source = {"graph": str(place / "graph.npz"), "nodes": None, "columns": None}
+    for name in MODELS:
+        config = TrainConfig.of("agpcn" if name == NASTY else name, hidden=8, epochs=25)
+        train(graph, config, out=place / "runs" / name, jobs=1, source=source)
+    return place
+
+
+@pytest.fixture(scope="session")
+def page(folder: Path) -> Path:
+    report.write([folder / "runs", folder / "runs" / "gpcn-link", folder / "runs" / NASTY], folder / "report.html")
+    return folder / "report.html"

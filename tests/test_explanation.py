@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, synthesize, train
+from gpcn.explanation import carried, explain, position
+from gpcn.training.fitted import Fitted
+from gpcn.training.prediction import predict
+from gpcn.training.runs import Run
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    made = synthesize(nodes=120, classes=3, degree=5, homophily=0.1, mixing="ring", unlabelled=0.1, splits=2)
+    return replace(made, node_ids=[f"person {number}" for number in range(120)], label_names=["a", "b", "c"])
+
+
+@pytest.fixture(scope="module")
+def run(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    path = tmp_path_factory.mktemp("runs") / "agpcn-link"
+    train(graph, TrainConfig.of("agpcn-link", hidden=8, layers=3, epochs=40, bias=True), out=path, jobs=1)
+    return Run.open(path)
+
+
+def test_the_account_adds_up_to_the_prediction(run: Run, graph: Graph) -> None:
+    for split in (0, 1):
+        expected = predict(run, graph, splits=[split])
+        for place in (0, 57, 119):
+            found = explain(run, graph, f"person {place}", split=split, top=10_000)
+            assert found["predicted"] == expected.predicted[place]
+            assert found["probability"] == pytest.approx(expected.probabilities[place].max(), abs=1e-4)
+            for share in ("winner", "margin"):
+                parts = {part["part"]: part[share] for part in found["parts"]}
+                assert sum(parts.values()) == pytest.approx(found["sum"][share], abs=1e-9)
+                for each in found["sources"]:
+                    assert len(each["top"]) == each["nodes"]
+                    assert sum(near[share] for near in each["top"]) == pytest.approx(parts[each["part"]], abs=1e-9)
+            assert [part["part"] for part in found["parts"]] == ["features", "hop 1", "hop 2", "hop 3", "links", "bias"]
+            ratio = found["probability"] / found["runner_up_probability"]
+            assert np.log(ratio) == pytest.approx(found["sum"]["margin"], abs=1e-9)
+
+
+def test_neighbours_come_with_name_label_and_role(run: Run, graph: Graph) -> None:
+    found = explain(run, graph, "person 3", top=2)
+    first = found["sources"][0]
+    linked = {f"person {number}" for number in graph.adjacency[[3]].indices} | {"person 3"}
+    assert first["nodes"] == len(linked)
+    assert len(first["top"]) == 2
+    assert abs(first["top"][0]["margin"]) >= abs(first["top"][1]["margin"])
+    for near in first["top"]:
+        assert near["node"] in linked
+        place = graph.node_ids.index(near["node"])
+        label = graph.labels[place]
+        assert near["label"] == (None if label < 0 else "abc"[label])
+        assert near["role"] == next((r for r in ("train", "val", "test") if place in getattr(graph.splits[0], r)), None)
+        assert near["itself"] == (place == 3)
+
+
+def test_all_nodes_at_once_agree_with_one_at_a_time(run: Run, graph: Graph) -> None:
+    every = carried(Fitted.of(run, graph, torch.float64), 1)
+    for place in (3, 40):
+        found = explain(run, graph, f"person {place}", split=1)
+        assert run.label_names()[every.predicted[place]] == found["predicted"]
+        margins = [part["margin"] for part in found["parts"]]
+        np.testing.assert_allclose(every.margins[:, place], margins, atol=1e-9)
+        assert every.parts == tuple(part["part"] for part in found["parts"])
+
+
+def test_a_graph_that_has_changed_has_no_roles(run: Run, graph: Graph) -> None:
+    found = explain(run, replace(graph, splits=()), "person 3")
+    assert found["role"] is None
+
+
+def test_unknown_nodes_and_splits_are_one_sentence(run: Run, graph: Graph) -> None:
+    with pytest.raises(DataError, match="no node 'person 500' in .*; did you mean person 50"):
+        explain(run, graph, "person 500")
+    with pytest.raises(DataError, match="its nodes are called person 0 and so on"):
+        explain(run, graph, "#")
+    with pytest.raises(ConfigError, match="split 7 of .* finished: 0, 1"):
+        explain(run, graph, "person 3", split=7)
+    nameless = replace(graph, node_ids=None)
+    assert position(nameless, "7") == 7
+    for wrong in ("120", "-1", "²", "person 3"):
+        with pytest.raises(DataError, match="expected a number from 0 to 119"):
+            position(nameless, wrong)
+
+
+def test_near_matches_stay_quick_among_many_nodes() -> None:
+    many = synthesize(nodes=30_000, degree=2, features=1, splits=0)
+    named = replace(many, node_ids=[f"{'ab'[number % 2]}-{number}" for number in range(30_000)])
+    with pytest.raises(DataError, match="did you mean b-"):
+        position(named, "b-99999")
+
+
+def test_models_that_are_no_sum_are_refused(graph: Graph, tmp_path: Path) -> None:
+    train(graph, TrainConfig.of("mlp", hidden=4, epochs=3), out=tmp_path / "mlp", splits=[0], jobs=1)
+    with pytest.raises(ConfigError, match="holds a mlp, which cannot be decomposed; .* gpcn, gpcn-link, agpcn"):
+        explain(Run.open(tmp_path / "mlp"), graph, "person 3")
+    train(graph, TrainConfig.of("gpcn", hidden=4, epochs=3), out=tmp_path / "gpcn", splits=[0], jobs=1)
+    (tmp_path / "gpcn" / "split-00" / "result.json").unlink()
+    with pytest.raises(CheckpointError, match="has no finished split"):
+        explain(Run.open(tmp_path / "gpcn"), graph, "person 3")
