@@ -26,10 +26,12 @@ def config(model: str) -> TrainConfig:
 def measure(datasets: Iterable[str], evaluations: Evaluations, *, progress: Progress | None = None) -> list[Row]:
     """A row per model and dataset, split 0."""
     asked = [Question(name, config(model), SPLIT, "complexity") for name in datasets for model in FAMILY]
-    return [
-        {"dataset": question.dataset, "model": question.config.model, "status": answer.get("failed", ""), **answer}
-        for question, answer in zip(asked, evaluations.answer(asked, progress), strict=True)
-    ]
+    table = []
+    for question, answer in zip(asked, evaluations.answer(asked, progress), strict=True):
+        told = {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in answer.items()}
+        row = {"dataset": question.dataset, "model": question.config.model, "status": answer.get("failed", "")}
+        table.append(row | told)
+    return table
 
 
 def save(table: Sequence[Row], folder: Path) -> None:

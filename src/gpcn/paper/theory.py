@@ -145,13 +145,13 @@ def section(table: Sequence[Row]) -> str:
     lines = [
         "GPCN over `L` ∈ {1, 2, 4, 8, 16} and `γ` ∈ {2^-8 … 2^2}, width 64, no dropout, splits 0 to 2. Rank "
         "correlation (Spearman) with the gap between training and test and with test accuracy:\n",
-        "| dataset | points | bound ~ gap | bound ~ loss gap | bound ~ test | L ~ test | γ ~ test | L ~ energy |",
+        "| dataset | points | bound ~ gap | bound ~ loss gap | bound ~ test | L ~ test | γ ~ test | bound ~ energy |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in correlations(table):
         names = ("corrected~gap", "corrected~loss_gap", "corrected~test", "layers~test", "gamma~test")
         cells = " | ".join(
-            "–" if np.isnan(row[name]) else f"{row[name]:+.2f}" for name in (*names, "layers~energy_last")
+            "–" if np.isnan(row[name]) else f"{row[name]:+.2f}" for name in (*names, "corrected~energy_last")
         )
         lines.append(f"| {row['dataset']} | {row['points']} | {cells} |")
     lines += ["", "GPCN-LINK with `L = 4`, `γ = 0.25` and `μ` held:\n"]
