@@ -177,7 +177,7 @@ def test_without_ray_it_says_what_to_install(tmp_path: Path) -> None:
     from gpcn import save
 
     save(GRAPH, tmp_path / "x.npz")
-    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    env = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     answer = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
     assert answer.returncode == 2
     assert "pip install 'gpcn[ray]'" in answer.stderr

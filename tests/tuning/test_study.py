@@ -112,7 +112,7 @@ def test_a_second_driver_is_told_so(tmp_path: Path) -> None:
 
 
 def test_divergence_is_marked_and_the_study_ends(graph_file: Path, tmp_path: Path) -> None:
-    words = ("--model", "gpcn", "--try", "gamma=0.25,256", "--try", "layers=8,16", "--set", "lr=0.05")
+    words = ("--model", "gpcn", "--try", "gamma=0.25,256", "--try", "layers=32,40", "--set", "lr=0.05")
     answer = run(graph_file, *SETTINGS, *words, "--budget", 10, "--out", tmp_path / "s", "--json")
     assert answer.returncode == 0, answer.stderr
     told = json.loads(answer.stdout)

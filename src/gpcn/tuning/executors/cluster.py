@@ -6,8 +6,10 @@ import contextlib
 import logging
 import math
 import os
+import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -71,6 +73,8 @@ class RayExecutor:
             return gone(RETRIES + 1)
 
     def _connect(self, jobs: int | None, address: str | None) -> None:
+        if address is not None and not _answers(address):
+            raise ConfigError(f"no Ray cluster at {address}: nothing answers there; start one with: ray start --head")
         options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
         if address is None:
             options |= {
@@ -87,8 +91,24 @@ class RayExecutor:
             ) from error
 
 
+def _answers(address: str) -> bool:
+    """Whether somebody listens at `host:port`; Ray itself would go on asking for minutes. Other forms are Ray's."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
+        return True
+    try:
+        with socket.create_connection((host, int(port)), timeout=10):
+            return True
+    except (OSError, OverflowError):
+        return False
+
+
 def _ray() -> Any:
+    """Ray, which reads its environment when it is imported. Whoever has a token for clusters shows it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    known = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    if known or (Path.home() / ".ray" / "auth_token").is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
