@@ -43,6 +43,7 @@ class Trainer:
         self.model.observe(problem.labels, self.train)
         self.drops = float(config.hyperparameters.get("dropout", 0.0)) > 0
         self.class_weights = _class_weights(problem, self.train) if config["class_weights"] else None
+        self.evaluates_otherwise = _evaluates_otherwise(self.model)
         self.parameters = list(self.model.parameters())
         self.optimizer = _optimizer(self.model, config)
         self.best = [parameter.detach().clone() for parameter in self.parameters]
@@ -68,7 +69,7 @@ class Trainer:
     def step(self) -> None:
         """One epoch."""
         buffers = [buffer.clone() for buffer in self.model.buffers()]  # the training pass may change them
-        if self.drops or self._evaluates_otherwise():
+        if self.drops or self.evaluates_otherwise:
             evaluated = self.evaluate()
             self.model.train()
             logits = self.model(self.problem.x, self.problem.adjacency)
@@ -171,10 +172,6 @@ class Trainer:
                 raise ValueError(f"a tensor has shape {tuple(source.shape)}; expected {tuple(target.shape)}")
             target.copy_(source)
 
-    def _evaluates_otherwise(self) -> bool:
-        """Whether the model computes something else in training than in evaluation even without dropout."""
-        return any(isinstance(module, torch.nn.modules.batchnorm._BatchNorm) for module in self.model.modules())
-
 
 def loss_and_score(logits: Tensor, labels: Tensor, metric: str) -> tuple[Tensor, Tensor]:
     """Cross-entropy, and accuracy or the area under the ROC curve as a share of one."""
@@ -182,6 +179,11 @@ def loss_and_score(logits: Tensor, labels: Tensor, metric: str) -> tuple[Tensor,
     if metric == "roc_auc":
         return loss, _area(logits[:, 1] - logits[:, 0], labels)
     return loss, (logits.argmax(1) == labels).to(loss.dtype).mean()
+
+
+def _evaluates_otherwise(model: NodeClassifier) -> bool:
+    """Whether the model computes something else in training than in evaluation even without dropout."""
+    return any(isinstance(module, torch.nn.modules.batchnorm._BatchNorm) for module in model.modules())
 
 
 def _optimizer(model: NodeClassifier, config: TrainConfig) -> torch.optim.Optimizer:
