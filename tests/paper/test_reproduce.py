@@ -69,6 +69,17 @@ def test_a_dataset_that_is_not_there_is_a_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("what", "file"), [("figure-1", "ablation.csv"), ("theory", "theory.csv"), ("theory", "complexity.csv")]
+)
+def test_ablations_and_theory_of_a_dataset_that_is_not_there_are_rows(what: str, file: str, tmp_path: Path) -> None:
+    answer = run(None, what, "--out", tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    found = rows_of(tmp_path / "results" / file)
+    assert found
+    assert all(row["status"].startswith("not available: ") for row in found)
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         (("tabel-2",), "did you mean table-"),
