@@ -181,6 +181,8 @@ def draw(table: Sequence[Row], path: Path) -> None:
             above, below = grid[0][column], grid[1][column]
             for layers in LAYERS:
                 some = [row for row in mine if int(row["layers"]) == layers]
+                if not some:
+                    continue
                 bound, gap = ([float(row[name]) for row in some] for name in ("corrected", "gap"))
                 above.scatter(
                     bound, gap, s=22, color=colours[layers], edgecolors="#333333", linewidths=0.4, label=f"L = {layers}"
@@ -193,5 +195,7 @@ def draw(table: Sequence[Row], path: Path) -> None:
             below.set(xlabel="layer", ylim=(0, None))
         grid[0][0].set_ylabel("train minus test accuracy")
         grid[1][0].set_ylabel("Dirichlet energy, L = 16")
-        grid[0][-1].legend(frameon=False, fontsize=8)
-        grid[1][-1].legend(frameon=False, fontsize=8)
+        for panels in grid:
+            drawn = [panel for panel in panels if panel.get_legend_handles_labels()[0]]
+            if drawn:
+                drawn[-1].legend(frameon=False, fontsize=8)
