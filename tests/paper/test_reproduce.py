@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn.paper import ablation, page, published
+from gpcn.paper import ablation, page, published, theory
 from gpcn.paper.published import FAMILY, METHODS
 from gpcn.paper.recipes import recipe
 from gpcn.paper.rows import ABLATION, REPRODUCTION, SPLITS, as_text, read
@@ -28,8 +28,9 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-W", "error", "-m", "gpcn", "reproduce", *map(str, words)]
 
 
-def run(mirror: Path | None, *words: object) -> subprocess.CompletedProcess[str]:
+def run(mirror: Path | None, *words: object, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
     env = os.environ | ({} if mirror is None else {"GPCN_MIRROR": str(mirror)})
+    env |= {} if cache is None else {"GPCN_CACHE": str(cache)}
     return subprocess.run(command(*words), capture_output=True, text=True, check=False, env=env)
 
 
@@ -60,12 +61,35 @@ def test_a_row_beside_the_papers(mirror: Path, tmp_path: Path) -> None:
 
 
 def test_a_dataset_that_is_not_there_is_a_row(tmp_path: Path) -> None:
-    answer = run(None, "table-3", "--datasets", "genius", "--models", "gpcn", "--out", tmp_path)
+    words = ("table-3", "--datasets", "genius", "--models", "gpcn", "--out", tmp_path)
+    answer = run(None, *words, cache=tmp_path / "nothing-yet")
     assert answer.returncode == 0, answer.stderr
     assert "not available" in answer.stdout
     (row,) = rows_of(tmp_path / "results" / "reproduction.csv")
     assert (row["mean"], row["splits"], row["paper_mean"]) == ("", "0", "90.53")
     assert row["status"].startswith("not available: ")
+
+
+@pytest.mark.parametrize(
+    ("what", "file"), [("figure-1", "ablation.csv"), ("theory", "theory.csv"), ("theory", "complexity.csv")]
+)
+def test_ablations_and_theory_of_a_dataset_that_is_not_there_are_rows(what: str, file: str, tmp_path: Path) -> None:
+    answer = run(None, what, "--out", tmp_path, cache=tmp_path / "nothing-yet")
+    assert answer.returncode == 0, answer.stderr
+    found = rows_of(tmp_path / "results" / file)
+    assert found
+    assert all(row["status"].startswith("not available: ") for row in found)
+
+
+def test_theory_is_drawn_where_some_datasets_are_there_and_others_not(tmp_path: Path) -> None:
+    there = [row for row in rows_of(RESULTS / "theory.csv") if row["dataset"] == "texas"]
+    missing = [row | {"dataset": "wisconsin", "corrected": "", "energy": ""} for row in there]
+    assert there
+    theory.draw([*missing, *there, *[row | {"dataset": "cornell"} for row in missing]], tmp_path / "theory.svg")
+    drawn = (tmp_path / "theory.svg").read_text()
+    assert "wisconsin" in drawn
+    assert "L = 16" in drawn
+    assert "γ = 0.25" in drawn
 
 
 @pytest.mark.parametrize(

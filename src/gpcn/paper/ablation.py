@@ -11,7 +11,7 @@ from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Value
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question
+from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import Origin, preferred, recipe
 from gpcn.paper.rows import Row
@@ -102,12 +102,14 @@ def measure(
     splits: Sequence[int] = SPLITS,
     progress: Progress | None = None,
 ) -> list[Row]:
-    """A row per point. A training that diverges is a row that says so."""
-    asked = [[Question(study.dataset, point.config, split) for split in splits] for point in wanted]
+    """A row per point. A training that diverges, or a dataset that is not there, is a row that says so."""
+    missing = why_missing(study.dataset)
+    asked = [[Question(study.dataset, point.config, split) for split in splits if not missing] for point in wanted]
     evaluations.answer((question for questions in asked for question in questions), progress)
     table = []
     for point, questions in zip(wanted, asked, strict=True):
         told: dict[str, Any] = rows.summarize(evaluations.answer(questions))
+        told["status"] = missing or told["status"]
         same = {"dataset": study.dataset, "method": point.method, "setting": point.setting, "value": point.value}
         table.append({**same, **told, "splits": len(questions)})
     return table

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question
+from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
 from gpcn.paper.published import FAMILY
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig
@@ -24,9 +24,14 @@ def config(model: str) -> TrainConfig:
 
 
 def measure(datasets: Iterable[str], evaluations: Evaluations, *, progress: Progress | None = None) -> list[Row]:
-    """A row per model and dataset, split 0."""
-    asked = [Question(name, config(model), SPLIT, "complexity") for name in datasets for model in FAMILY]
-    table = []
+    """A row per model and dataset, split 0; what is not there says so."""
+    missing = {name: why_missing(name) for name in datasets}
+    asked = [
+        Question(name, config(model), SPLIT, "complexity") for name in missing if not missing[name] for model in FAMILY
+    ]
+    table: list[Row] = [
+        {"dataset": name, "model": model, "status": why} for name, why in missing.items() if why for model in FAMILY
+    ]
     for question, answer in zip(asked, evaluations.answer(asked, progress), strict=True):
         told = {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in answer.items()}
         row = {"dataset": question.dataset, "model": question.config.model, "status": answer.get("failed", "")}

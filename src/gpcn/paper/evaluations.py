@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from gpcn.atomic import replacing
 from gpcn.data.benchmark import load_dataset
-from gpcn.errors import CheckpointError, TrainingError
+from gpcn.errors import CheckpointError, DataError, TrainingError
 from gpcn.training.config import TrainConfig
 from gpcn.training.parallel import die_with, interrupts_ignored, stop
 from gpcn.training.splitrun import split_key
@@ -165,6 +165,15 @@ def commit() -> str:
         return git("rev-parse", "--short=10", "HEAD") + ("+changes" if git("status", "--porcelain", "..") else "")
     except (OSError, subprocess.CalledProcessError):
         return f"gpcn {metadata.version('gpcn')}"
+
+
+def why_missing(dataset: str) -> str:
+    """What a row says of a dataset that cannot be loaded here; empty where it can."""
+    try:
+        load_once(dataset)
+    except DataError as error:
+        return f"not available: {error}"
+    return ""
 
 
 @lru_cache

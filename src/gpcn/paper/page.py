@@ -37,7 +37,7 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     ablation = rows.read(folder / "ablation.csv", rows.ABLATION)
     drawn = []
     for name, dataset in FIGURES.items():
-        if any(row["dataset"] == dataset for row in ablation):
+        if any(row["dataset"] == dataset and row["mean"] for row in ablation):
             figures.draw(dataset, ablation, images / f"{name}.svg")
             drawn.append((dataset, os.path.relpath(images / f"{name}.svg", page.parent)))
     parts = [INTRODUCTION, *_tables(table), _against_paper(table), _against_best(table), _ablations(drawn)]
@@ -182,7 +182,7 @@ def _variants(table: Sequence[Row]) -> str:
 
 
 def _theory(bounds: Sequence[Row], images: Path, page: Path) -> str:
-    if not bounds:
+    if not any(row["corrected"] for row in bounds):
         return ""
     theory.draw(bounds, images / "theory.svg")
     link = os.path.relpath(images / "theory.svg", page.parent)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpcn.errors import ConfigError, DataError, near_matches
+from gpcn.errors import ConfigError, near_matches
 from gpcn.paper import published, rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, load_once
+from gpcn.paper.evaluations import Evaluations, Progress, Question, load_once, why_missing
 from gpcn.paper.recipes import ORIGINS, Origin, Recipe, preferred, recipe
 from gpcn.paper.rows import Row
 
@@ -76,11 +76,10 @@ def measure(
     missing: dict[str, str] = {}
     numbers: dict[str, list[int]] = {}
     for dataset in dict.fromkeys(cell.dataset for cell in wanted):
-        try:
-            count = len(load_once(dataset).splits)
-        except DataError as error:
-            missing[dataset] = str(error)
+        if why := why_missing(dataset):
+            missing[dataset] = why
             continue
+        count = len(load_once(dataset).splits)
         numbers[dataset] = list(range(count)) if splits is None else sorted(set(splits))
         if max(numbers[dataset]) >= count:
             raise ConfigError(f"there is no split {max(numbers[dataset])}; {dataset} has splits 0 to {count - 1}")
@@ -93,7 +92,7 @@ def measure(
     for cell, questions in zip(wanted, asked, strict=True):
         row = _row(cell)
         if cell.dataset in missing:
-            table.append({**row, "splits": 0, "status": f"not available: {missing[cell.dataset]}"})
+            table.append({**row, "splits": 0, "status": missing[cell.dataset]})
             continue
         answers = evaluations.answer(questions)
         table.append({**row, **rows.summarize(answers), "splits": len(answers), "seeds": seed})

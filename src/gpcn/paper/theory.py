@@ -12,7 +12,7 @@ import numpy as np
 from gpcn.drawing import figure_at
 from gpcn.nn.hyperparameters import Value
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question
+from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig
 
@@ -83,13 +83,19 @@ def measure(
     splits: Sequence[int] = SPLITS,
     progress: Progress | None = None,
 ) -> list[Row]:
-    """A row per point, numbers averaged over splits; what diverges says so."""
-    wanted = [(dataset, config, where) for dataset in datasets for config, where in points()]
-    asked = [[Question(dataset, config, split, "bound") for split in splits] for dataset, config, _ in wanted]
+    """A row per point, numbers averaged over splits; what diverges, or is not there, says so."""
+    missing = {dataset: why_missing(dataset) for dataset in datasets}
+    wanted = [(dataset, config, where) for dataset in missing for config, where in points()]
+    asked = [
+        [Question(dataset, config, split, "bound") for split in splits if not missing[dataset]]
+        for dataset, config, _ in wanted
+    ]
     evaluations.answer((question for questions in asked for question in questions), progress)
     table = []
     for (dataset, _, where), questions in zip(wanted, asked, strict=True):
-        table.append({"dataset": dataset, **where, **_summary(evaluations.answer(questions)), "splits": len(questions)})
+        told = _summary(evaluations.answer(questions))
+        told["status"] = missing[dataset] or told["status"]
+        table.append({"dataset": dataset, **where, **told, "splits": len(questions)})
     return table
 
 
@@ -175,6 +181,8 @@ def draw(table: Sequence[Row], path: Path) -> None:
             above, below = grid[0][column], grid[1][column]
             for layers in LAYERS:
                 some = [row for row in mine if int(row["layers"]) == layers]
+                if not some:
+                    continue
                 bound, gap = ([float(row[name]) for row in some] for name in ("corrected", "gap"))
                 above.scatter(
                     bound, gap, s=22, color=colours[layers], edgecolors="#333333", linewidths=0.4, label=f"L = {layers}"
@@ -187,5 +195,7 @@ def draw(table: Sequence[Row], path: Path) -> None:
             below.set(xlabel="layer", ylim=(0, None))
         grid[0][0].set_ylabel("train minus test accuracy")
         grid[1][0].set_ylabel("Dirichlet energy, L = 16")
-        grid[0][-1].legend(frameon=False, fontsize=8)
-        grid[1][-1].legend(frameon=False, fontsize=8)
+        for panels in grid:
+            drawn = [panel for panel in panels if panel.get_legend_handles_labels()[0]]
+            if drawn:
+                drawn[-1].legend(frameon=False, fontsize=8)
