@@ -2,32 +2,29 @@
 
     .venv/bin/python benchmarks/auto.py [--datasets texas,cora] [--splits 0,1,2] [--budget 5m]
 
-One row per dataset and split: test and validation score, what was chosen, seconds. A row that is there is not made again.
-The machine should have nothing else to do: the budget is time.
+One row per dataset and split: test and validation score, what was chosen, seconds. A row that is there is
+not made again. The machine should have nothing else to do: the budget is time.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from gpcn.paper import rows
+from gpcn.paper.evaluations import commit
+
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "auto.csv"
 DATASETS = "texas,cornell,wisconsin,chameleon,squirrel,film,cora,citeseer,twitch-de"
 COLUMNS = ("dataset", "split", "test", "val", "chosen", "model", "configurations", "seconds", "budget", "commit")
-
-
-def known() -> list[dict[str, str]]:
-    return list(csv.DictReader(RESULTS.read_text().splitlines())) if RESULTS.exists() else []
+KEY = ("dataset", "split")
 
 
 def measure(dataset: str, split: int, budget: str) -> dict[str, object]:
-    from gpcn.paper.evaluations import commit
-
     with tempfile.TemporaryDirectory() as folder:
         words = ["train", dataset, "--model", "auto", "--budget", budget, "--splits", str(split), "--out", folder]
         command = [sys.executable, "-m", "gpcn", *words, "--json"]
@@ -47,14 +44,11 @@ def main() -> None:
     options = parser.parse_args()
     for split in (int(text) for text in options.splits.split(",")):
         for dataset in options.datasets.split(","):
-            rows = known()
-            if any((row["dataset"], row["split"]) == (dataset, str(split)) for row in rows):
+            known = rows.read(RESULTS, COLUMNS)
+            if any((row["dataset"], row["split"]) == (dataset, str(split)) for row in known):
                 continue
             row = measure(dataset, split, options.budget)
-            with RESULTS.open("w", newline="") as stream:
-                writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-                writer.writeheader()
-                writer.writerows([*rows, row])
+            rows.write(RESULTS, COLUMNS, [row], KEY)
             print(", ".join(f"{name} {value}" for name, value in row.items()), flush=True)
 
 
