@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from gpcn.errors import ConfigError, DataError
+from gpcn.nn.function import Function
 
 
 class SparseOperator:
@@ -95,7 +95,7 @@ class SparseOperator:
             raise DataError(
                 f"an operator of shape {tuple(self.shape)} cannot multiply a matrix with {dense.shape[-2]} rows"
             )
-        product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
+        product: Tensor = _Product.apply(dense, self)
         return product
 
     def to_dense(self) -> Tensor:
@@ -183,10 +183,9 @@ def _transpose(matrix: Tensor) -> Tensor:
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
-    with _quiet():
-        return torch.sparse_csr_tensor(
-            matrix.crow_indices(), matrix.col_indices(), values, size=matrix.shape, check_invariants=False
-        )
+    return torch.sparse_csr_tensor(
+        matrix.crow_indices(), matrix.col_indices(), values, size=matrix.shape, check_invariants=False
+    )
 
 
 class _quiet(warnings.catch_warnings):  # noqa: N801

@@ -20,9 +20,9 @@ from typing import Any, Literal, TypeAlias
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd import Function
 
 from gpcn.errors import ConfigError
+from gpcn.nn.function import Function
 from gpcn.nn.operator import SparseOperator, multiply
 
 Order: TypeAlias = Literal["auto", "collapsed", "recursive"]
@@ -58,7 +58,7 @@ def choose_order(nodes: int, entries: int, hidden: int, classes: int, layers: in
 
 def powers_of_weight(weight: Tensor, out: Tensor, layers: int) -> Tensor:
     """`(W^k W_out)ᵀ` for `k = 0..L`, as `[L + 1, C, h]`; narrow matrices multiply several times faster lying down."""
-    chain: Tensor = _PowerChain.apply(weight, out, layers)  # type: ignore[no-untyped-call]
+    chain: Tensor = _PowerChain.apply(weight, out, layers)
     return chain
 
 
@@ -112,13 +112,13 @@ def collapsed(
 
 def horner(operator: SparseOperator, blocks: Tensor) -> Tensor:
     """`Σ_k A^k blocks[:, k]` for `blocks` `[N, L + 1, C]`."""
-    total: Tensor = _Horner.apply(blocks, operator)  # type: ignore[no-untyped-call]
+    total: Tensor = _Horner.apply(blocks, operator)
     return total
 
 
 def stacked_powers(operator: SparseOperator, x: Tensor, layers: int) -> Tensor:
     """`[x, A x, ..., A^L x]` as `[N, L + 1, C]`; the adjoint of `horner`."""
-    stack: Tensor = _Powers.apply(x, operator, layers)  # type: ignore[no-untyped-call]
+    stack: Tensor = _Powers.apply(x, operator, layers)
     return stack
 
 

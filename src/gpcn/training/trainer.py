@@ -38,6 +38,7 @@ class Trainer:
     def __init__(self, problem: Problem, config: TrainConfig, split: Split, number: int) -> None:
         self.problem, self.config = problem, config
         self.train, self.val = (torch.tensor(part, device=problem.device) for part in (split.train, split.val))
+        self.train_labels, self.val_labels = problem.labels[self.train], problem.labels[self.val]
         torch.manual_seed(int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint64)[0] >> 1))
         self.model = problem.build(config)
         self.model.observe(problem.labels, self.train)
@@ -45,9 +46,10 @@ class Trainer:
         self.class_weights = _class_weights(problem, self.train) if config["class_weights"] else None
         self.evaluates_otherwise = _evaluates_otherwise(self.model)
         self.parameters = list(self.model.parameters())
+        self.buffers = list(self.model.buffers())
         self.optimizer = _optimizer(self.model, config)
         self.best = [parameter.detach().clone() for parameter in self.parameters]
-        self.best_buffers = [buffer.clone() for buffer in self.model.buffers()]
+        self.best_buffers = [buffer.clone() for buffer in self.buffers]
         self.best_value, self.best_epoch, self.epoch = math.inf, 0, 0
         self.history: list[tuple[float, ...]] = []
         self.logits = torch.empty(0, problem.graph.num_classes)  # of all nodes, as the last epoch found them
@@ -68,7 +70,7 @@ class Trainer:
 
     def step(self) -> None:
         """One epoch."""
-        buffers = [buffer.clone() for buffer in self.model.buffers()]  # the training pass may change them
+        buffers = [buffer.clone() for buffer in self.buffers]  # the training pass may change them
         if self.drops or self.evaluates_otherwise:
             evaluated = self.evaluate()
             self.model.train()
@@ -77,7 +79,7 @@ class Trainer:
             self.model.train()
             logits = self.model(self.problem.x, self.problem.adjacency)
             evaluated = logits.detach()
-        loss = F.cross_entropy(logits[self.train], self.problem.labels[self.train], self.class_weights)
+        loss = F.cross_entropy(logits[self.train], self.train_labels, self.class_weights)
         train_loss, val_loss, score = torch.stack([loss.detach(), *self._validate(evaluated)]).tolist()
         wrong = next((each for each in (train_loss, val_loss) if not math.isfinite(each)), None)
         if wrong is not None:
@@ -105,14 +107,14 @@ class Trainer:
     def best_logits(self) -> Tensor:
         """Logits of all nodes with the best weights, which the model has from now on."""
         self._copy(self.parameters, self.best)
-        self._copy(list(self.model.buffers()), self.best_buffers)
+        self._copy(self.buffers, self.best_buffers)
         return self.evaluate()
 
     def state(self) -> tuple[dict[str, Tensor], str]:
         """Tensors and a JSON text that `restore` continues from, bit by bit."""
         tensors = {f"weight.{i}": each.detach() for i, each in enumerate(self.parameters)}
         tensors |= {f"best.{i}": each for i, each in enumerate(self.best)}
-        tensors |= {f"buffer.{i}": each for i, each in enumerate(self.model.buffers())}
+        tensors |= {f"buffer.{i}": each for i, each in enumerate(self.buffers)}
         tensors |= {f"best_buffer.{i}": each for i, each in enumerate(self.best_buffers)}
         for i, parameter in enumerate(self.parameters):
             for key, value in self.optimizer.state[parameter].items():
@@ -132,9 +134,8 @@ class Trainer:
             told = json.loads(text)
             self._copy(self.parameters, [tensors[f"weight.{i}"] for i in range(len(self.parameters))])
             self._copy(self.best, [tensors[f"best.{i}"] for i in range(len(self.best))])
-            buffers = list(self.model.buffers())
-            self._copy(buffers, [tensors[f"buffer.{i}"] for i in range(len(buffers))])
-            self._copy(self.best_buffers, [tensors[f"best_buffer.{i}"] for i in range(len(buffers))])
+            self._copy(self.buffers, [tensors[f"buffer.{i}"] for i in range(len(self.buffers))])
+            self._copy(self.best_buffers, [tensors[f"best_buffer.{i}"] for i in range(len(self.buffers))])
             for i, parameter in enumerate(self.parameters):
                 start = f"adam.{i}."
                 keys = {key.removeprefix(start): value for key, value in tensors.items() if key.startswith(start)}
@@ -155,7 +156,7 @@ class Trainer:
 
     def _validate(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         self.logits = logits
-        return loss_and_score(logits[self.val], self.problem.labels[self.val], self.problem.graph.metric)
+        return loss_and_score(logits[self.val], self.val_labels, self.problem.graph.metric)
 
     def _remember(self, value: float, buffers: list[Tensor]) -> None:
         untrained = self.epoch == 0 and self.parameters  # weights as drawn are no candidate
