@@ -29,7 +29,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "theory": CORE | {"nn", "training", "theory", "drawing"},
     "paper": CORE | {"data", "nn", "training", "theory", "paper", "drawing"},
     "explanation": CORE | {"nn", "training"},
-    "report": CORE | {"data", "training", "inspection", "explanation", "text", "report"},
+    "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
     "estimator": CORE | {"nn", "training", "splits", "tuning"},
 }
 ONLY_IN = {

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpcn import Graph, TrainConfig, report, save, synthesize, train
+from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.schedule import Plan
+from gpcn.tuning.space import Space
+from gpcn.tuning.study import Budget, tune
 
 NASTY = "<img src=x onerror=alert(1)>"
 CLASSES = (NASTY, "</script><script>alert(2)</script>", "<b>%{x}</b> {{ 7 * 7 }} &amp; \u2028\u202eend")
@@ -23,17 +29,26 @@ def graph() -> Graph:
 
 @pytest.fixture(scope="session")
 def folder(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`graph.npz`, and in `runs` what gpcn compare would have written."""
+    """`graph.npz`, in `runs` what gpcn compare, in `studies` what gpcn tune, in `bound.json` what gpcn bound wrote."""
     place = tmp_path_factory.mktemp("report")
     save(graph, place / "graph.npz")
     source = {"graph": str(place / "graph.npz"), "nodes": None, "columns": None}
     for name in MODELS:
         config = TrainConfig.of("agpcn" if name == NASTY else name, hidden=8, epochs=25)
         train(graph, config, out=place / "runs" / name, jobs=1, source=source)
+    space = Space.of(["gpcn", "gcn"], fixed={"epochs": 6, "patience": 6, "hidden": 8}, tried={"gamma": [0.25, 1, 1e38]})
+    tune(
+        graph, space, Plan.of([0, 1], 6, size=6), SerialExecutor(graph), out=place / "studies" / NASTY,
+        budget=Budget(configurations=24), source=source, first=[space.point("gpcn", {"gamma": 1e38})],
+    )  # fmt: skip
+    asked = ["bound", str(place / "runs" / "gpcn-link"), "--monte-carlo", "2", "--out", str(place / "bound.json")]
+    done = subprocess.run([sys.executable, "-m", "gpcn", *asked], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     return place
 
 
 @pytest.fixture(scope="session")
 def page(folder: Path) -> Path:
-    report.write([folder / "runs", folder / "runs" / "gpcn-link", folder / "runs" / NASTY], folder / "report.html")
+    runs = [folder / "runs", folder / "runs" / "gpcn-link", folder / "runs" / NASTY]
+    report.write([*runs, folder / "studies" / NASTY, folder / "bound.json"], folder / "report.html")
     return folder / "report.html"

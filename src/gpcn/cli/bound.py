@@ -31,6 +31,9 @@ def bound(
     draws: Annotated[
         int, typer.Option("--monte-carlo", min=0, help="Draws of signs to see what the class can reach; small graphs.")
     ] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Keep it here as JSON, with the density, for gpcn report.")
+    ] = None,
     seed: Seed = None,
     mirror: Mirror = None,
     json: Json = False,
@@ -39,17 +42,23 @@ def bound(
 
     Example: [bold]gpcn bound texas --model gpcn-link --set hidden=64[/bold]
     """
+    from gpcn.theory import document as documents
+
     if of not in ("singular", "eigen"):
         raise ConfigError(f"--spectrum is {of!r}; expected singular or eigen")
     if coefficients not in ("model", "binomial", "printed"):
         raise ConfigError(f"--coefficients is {coefficients!r}; expected model, binomial or printed")
+    if out is not None:
+        documents.check_name(out)
     if (Path(what) / "config.json").is_file():
         if model is not None or settings or seed is not None:
             raise ConfigError(f"{what} is a run; --model, --set and --seed are for a graph that is still to be trained")
         trained = _from_run(Path(what), split, mirror)
     else:
         trained = _from_graph(what, model or "gpcn", read_settings(settings), seed or 0, split, mirror)
-    document = _document(trained, of, coefficients, constant, delta, draws)
+    document = _document(trained, of, coefficients, constant, delta, draws, with_density=out is not None)
+    if out is not None:
+        documents.write(document, out)
     if json:
         print_json(document)
     else:
@@ -115,21 +124,30 @@ def _use_threads(graph: Any, config: Any) -> None:
 
 
 def _document(
-    trained: dict[str, Any], of: Any, coefficients: Any, constant: float, delta: float, draws: int
+    trained: dict[str, Any],
+    of: Any,
+    coefficients: Any,
+    constant: float,
+    delta: float,
+    draws: int,
+    with_density: bool,
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
     from gpcn.theory.bounds import C_0, corrected, printed, transductive
+    from gpcn.theory.document import BOUND
     from gpcn.theory.quantities import measure, normalized
     from gpcn.theory.rademacher import estimate
-    from gpcn.theory.spectrum import power_sums
+    from gpcn.theory.spectrum import density, power_sums
 
     if draws == 1:
         raise ConfigError("--monte-carlo is 1; expected two draws or more, for the error comes from their spread")
 
     problem, model = trained["problem"], trained["model"]
     layers = getattr(model, "layers", 1)
-    sums = power_sums(normalized(problem.adjacency), 2 * layers if isinstance(layers, int) else 2, of=of)
+    matrix = normalized(problem.adjacency)
+    found = density(matrix, of=of) if with_density else None
+    sums = power_sums(matrix, 2 * layers if isinstance(layers, int) else 2, of=of, known=found)
     given = measure(
         model,
         problem.x,
@@ -141,14 +159,17 @@ def _document(
     )
     reached = estimate(model, problem.x, problem.adjacency, given, draws=draws) if draws else None
     bounds = {each.version: each for each in (printed(given), corrected(given))}
+    spectrum = {"of": sums.of, "method": sums.method, "power_sums": sums.values.tolist()}
+    spectrum |= {"errors": sums.errors.tolist()} | ({} if found is None else {"density": found.describe()})
     return {
+        "kind": BOUND,
         "graph": trained["graph"],
         "model": trained["name"],
         "split": trained["split"],
         "train_score": trained["scores"]["train"],
         "test_score": trained["scores"]["test"],
         "quantities": asdict(given),
-        "spectrum": {"of": sums.of, "method": sums.method, "errors": sums.errors.tolist()},
+        "spectrum": spectrum,
         "constants": {"c_prime": constant, "c_0": C_0, "delta": delta, "Q": given.q, "p": given.p},
         "monte_carlo": None if reached is None else asdict(reached),
         "bounds": {

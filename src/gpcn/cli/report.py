@@ -1,4 +1,4 @@
-"""`gpcn report`: one HTML page about runs, comparisons and graphs."""
+"""`gpcn report`: one HTML page about runs, comparisons, studies, theory and graphs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def report(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUN|COMPARISON|GRAPH…",
-            help="Folders written by gpcn train or gpcn compare --out, and graphs: files, folders or dataset names.",
+            metavar="RUN|COMPARISON|STUDY|GRAPH…",
+            help="Folders written by gpcn train, compare or tune --out, documents of gpcn bound or spectrum --out, "
+            "and graphs: files, folders or dataset names.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page, a name that ends in .html.")] = Path(
@@ -25,7 +26,7 @@ def report(
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
-    """Write one HTML page that works offline: graph, comparison, learning, predictions, what carries them.
+    """Write one HTML page that works offline: graph, comparison, search, learning, predictions, what carries them.
 
     Example: [bold]gpcn report runs --out report.html[/bold]
     """

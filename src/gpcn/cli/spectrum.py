@@ -22,6 +22,9 @@ def spectrum(
     probes: Annotated[int, typer.Option("--probes", min=2, help="Random vectors of lanczos.")] = 16,
     symmetrize: Annotated[bool, typer.Option("--symmetrize", help="See every edge in both directions.")] = False,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the density here, as SVG.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Keep it here as JSON, with the density, for gpcn report.")
+    ] = None,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
@@ -31,19 +34,24 @@ def spectrum(
     """
     from gpcn.data.load import load
     from gpcn.nn import Adjacency
+    from gpcn.theory import document as documents
     from gpcn.theory import spectrum as theory
     from gpcn.theory.quantities import normalized
 
     if of not in ("singular", "eigen"):
         raise ConfigError(f"--of is {of!r}; expected singular or eigen")
+    if out is not None:
+        documents.check_name(out)
     kind: Any = of
     how: dict[str, Any] = {"method": method, "probes": probes}
     loaded = load(graph, mirror=mirror, require_labels=False)
     matrix = normalized(Adjacency.of(loaded.symmetrized() if symmetrize else loaded))
-    sums = theory.power_sums(matrix, powers, of=kind, **how)
-    if figure is not None:
-        theory.draw(theory.density(matrix, of=kind, **how), loaded.name, figure, of=kind)
+    density = theory.density(matrix, of=kind, **how) if figure is not None or out is not None else None
+    sums = theory.power_sums(matrix, powers, of=kind, known=density, **how)
+    if density is not None and figure is not None:
+        theory.draw(density, loaded.name, figure, of=kind)
     document = {
+        "kind": documents.SPECTRUM,
         "graph": loaded.name,
         "nodes": loaded.num_nodes,
         "symmetric": theory.is_symmetric(matrix),
@@ -53,6 +61,8 @@ def spectrum(
         "errors": sums.errors.tolist(),
         "figure": None if figure is None else str(figure),
     }
+    if density is not None and out is not None:
+        documents.write(document | {"density": density.describe()}, out)
     if json:
         print_json(document)
     else:

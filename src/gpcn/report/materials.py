@@ -1,11 +1,11 @@
 """What a page can be made of, and how each kind is recognized and read from the paths a user names.
 
-A new kind (a study, a piece of theory) is a dataclass, a reader in `READERS`, and a section in `sections.SECTIONS`.
+A new kind is a dataclass, a reader in `READERS`, and a section in `sections.SECTIONS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,13 @@ from typing import Any
 from gpcn.data.load import load
 from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
 from gpcn.graph import Graph
+from gpcn.theory.document import TheoryDocument
 from gpcn.training.comparison import compare_finished
 from gpcn.training.runs import Run
-from gpcn.training.source import graph_of
+from gpcn.training.source import load_again
+from gpcn.tuning.auto import members, read_choice
+from gpcn.tuning.ledger import Ledger
+from gpcn.tuning.summary import describe
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,25 @@ class ComparisonMaterial:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class StudyMaterial:
+    """A search, as `tuning.summary.describe` tells it; `why` is what `auto` said about its choice."""
+
+    name: str
+    found: dict[str, Any]
+    dimensions: Mapping[str, Sequence[Any]]
+    why: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TheoryMaterial:
+    """A document of `gpcn bound --out` or `gpcn spectrum --out`."""
+
+    name: str
+    found: TheoryDocument
+
+
 @dataclass
 class Shelf:
     """Graphs at hand while a page is made, by fingerprint and by path, and what is `shown` already."""
@@ -60,18 +83,18 @@ class Shelf:
         """Keep a graph for the runs that were trained on it."""
         return self.graphs.setdefault(graph.fingerprint(), graph)
 
-    def of(self, run: Run) -> tuple[Graph | None, tuple[str, ...]]:
-        """The graph that `run` was trained on, or why it cannot be had."""
-        wanted = str(run.graph["fingerprint"])
+    def of(self, told: Mapping[str, Any], path: Path) -> tuple[Graph | None, tuple[str, ...]]:
+        """The graph that the run or study at `path` is about, as it was `told` there, or why it cannot be had."""
+        wanted = str(told["fingerprint"])
         if wanted in self.graphs:
             return self.graphs[wanted], ()
         what = "what needs it is left out"
         try:
-            self.add(graph_of(run, mirror=self.mirror))
+            self.add(load_again(told.get("source") or {}, path, mirror=self.mirror))
         except GpcnError as error:
-            return None, (f"the graph of {run.path} cannot be loaded, so {what}: {error}",)
+            return None, (f"the graph of {path} cannot be loaded, so {what}: {error}",)
         if wanted not in self.graphs:
-            return None, (f"the graph of {run.path} has changed since training, so {what}",)
+            return None, (f"the graph of {path} has changed since training, so {what}",)
         return self.graphs[wanted], ()
 
     def show(self, graph: Graph | None, run: RunMaterial | None = None) -> list[Any]:
@@ -89,7 +112,7 @@ class Shelf:
 def gather(paths: Sequence[str], mirror: Path | None = None) -> list[Any]:
     """All materials behind `paths`, in their order; graphs named there serve the runs named there."""
     if not paths:
-        raise ConfigError("there is nothing to report on; name a run, a comparison or a graph")
+        raise ConfigError("there is nothing to report on; name a run, a comparison, a study or a graph")
     shelf = Shelf(mirror)
     chosen = [(path, _reader_of(path)) for path in paths]
     for path, reader in chosen:
@@ -127,6 +150,29 @@ def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
     return [*shelf.show(first.graph), compared, *shelf.show(None, replace(best, notes=()))]
 
 
+def _read_study(path: str, shelf: Shelf) -> list[Any]:
+    folder = Path(path)
+    ledger = Ledger.read(folder)
+    graph, notes = shelf.of(ledger.header["graph"], folder)
+    studied = StudyMaterial(folder.resolve().name, describe(ledger), ledger.space.dimensions(), notes=notes)
+    return [*shelf.show(graph), studied]
+
+
+def _read_auto(path: str, shelf: Shelf) -> list[Any]:
+    """What `gpcn train --model auto` wrote: its study, and the first of the runs that vote."""
+    folder = Path(path)
+    told, voters = read_choice(folder), members(folder)
+    *before, studied = _read_study(str(folder / "study"), shelf)
+    named = replace(studied, name=folder.resolve().name, why=tuple(str(text) for text in told["why"]))
+    first = _run(voters[0].path, shelf)
+    return [*before, named, *(shelf.show(None, replace(first, notes=())) if first is not None else [])]
+
+
+def _read_theory(path: str, shelf: Shelf) -> list[Any]:
+    found = TheoryDocument.read(Path(path))
+    return [TheoryMaterial(found.title, found)]
+
+
 def _is_run(path: str) -> bool:
     return (Path(path) / "config.json").is_file()
 
@@ -140,7 +186,7 @@ def _run(path: Path, shelf: Shelf) -> RunMaterial | None:
     run = Run.open(path)
     if not run.finished():
         return None
-    graph, notes = shelf.of(run)
+    graph, notes = shelf.of(run.graph, run.path)
     return RunMaterial(path.resolve().name, run, run.result(), graph, notes)
 
 
@@ -148,8 +194,9 @@ def _load(path: str, mirror: Path | None) -> Graph:
     folder = Path(path)
     if folder.is_dir() and not any(folder.glob("edges.*")):
         raise DataError(
-            f"{path} is neither a run (it has no config.json), nor a comparison (no folder in it has one), nor a graph "
-            "(it has no edges table); name a folder that gpcn train or gpcn compare --out wrote, or a graph"
+            f"{path} is neither a run (it has no config.json), nor a study (no study.json), nor a comparison (no "
+            "folder in it is a run), nor a graph (it has no edges table); name a folder that gpcn train, tune or "
+            "compare --out wrote, or a graph"
         )
     return load(path, mirror=mirror)
 
@@ -163,9 +210,12 @@ class Reader:
 
 
 RUNS = Reader(_is_run, _read_run)
+AUTO = Reader(lambda path: (Path(path) / "auto.json").is_file(), _read_auto)
+STUDIES = Reader(lambda path: (Path(path) / "study.json").is_file(), _read_study)
+THEORY = Reader(lambda path: path.lower().endswith(".json") and Path(path).is_file(), _read_theory)
 COMPARISONS = Reader(lambda path: bool(_runs_in(path)), _read_comparison)
 GRAPHS = Reader(lambda path: True, lambda path, shelf: shelf.show(shelf.named[path]))
-READERS = (RUNS, COMPARISONS, GRAPHS)
+READERS = (RUNS, AUTO, STUDIES, THEORY, COMPARISONS, GRAPHS)
 """The first that recognizes a path reads it; what nobody else knows must be a graph."""
 
 

@@ -20,10 +20,11 @@ NEEDED = 'gpcn report needs plotly and jinja2, which are not installed; pip inst
 
 
 def write(paths: Sequence[str | Path] | str | Path, out: str | Path, *, mirror: Path | None = None) -> dict[str, Any]:
-    """Write one HTML page about runs, comparisons and graphs.
+    """Write one HTML page about runs, comparisons, studies, theory and graphs.
 
     Args:
-        paths: folders written by `gpcn train` or `gpcn compare --out`, and graphs (as for `gpcn.load`).
+        paths: folders written by `gpcn train`, `compare` or `tune --out`, documents of `gpcn bound --out` or
+            `gpcn spectrum --out`, and graphs (as for `gpcn.load`).
         out: the page, a name that ends in `.html`.
         mirror: a folder with the raw files of the datasets.
 

@@ -1,7 +1,7 @@
 """The sections of a page, in one list: what each is called, what it is made of, and the function that writes it.
 
-A section is a function from its material to HTML (`templating.render` escapes all text). To add one, for example of a
-hyperparameter study: write `study_section.section`, let `materials.READERS` recognize its folder, and add it here.
+A section is a function from its material to HTML (`templating.render` escapes all text). To add one: write
+its function, let `materials.READERS` recognize what it is made of, and add it here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.report import comparison_section, graph_section, run_section
-from gpcn.report.materials import ComparisonMaterial, GraphMaterial, RunMaterial
+from gpcn.report import comparison_section, graph_section, run_section, study_section, theory_section
+from gpcn.report.materials import ComparisonMaterial, GraphMaterial, RunMaterial, StudyMaterial, TheoryMaterial
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ SECTIONS = (
     SectionKind("graph", GraphMaterial, graph_section.section),
     SectionKind("comparison", ComparisonMaterial, comparison_section.section),
     SectionKind("run", RunMaterial, run_section.section),
+    SectionKind("study", StudyMaterial, study_section.section),
+    SectionKind("theory", TheoryMaterial, theory_section.section),
 )
 
 

@@ -51,6 +51,11 @@ class Density:
         shares, edges = np.histogram(self.nodes, bins, (low, max(high, low + 1e-9)), weights=self.weights)
         return edges, shares / self.weights.sum()
 
+    def describe(self) -> dict[str, list[float]]:
+        """The histogram, for JSON."""
+        edges, shares = self.histogram()
+        return {"edges": edges.tolist(), "shares": shares.tolist()}
+
 
 def draw(found: Density, name: str, path: Path, *, of: Of = "singular") -> None:
     """The density as a figure; shares on a logarithmic scale, because most of a graph's spectrum is in the middle."""
@@ -71,6 +76,7 @@ def power_sums(
     probes: int = 16,
     steps: int = 60,
     seed: int = 0,
+    known: Density | None = None,
 ) -> PowerSums:
     """`Σ_j s_j^k` for `k = 0..powers` of a sparse square `matrix`.
 
@@ -82,11 +88,12 @@ def power_sums(
         probes: random vectors for Lanczos; the error falls with their square root.
         steps: of Lanczos; polynomials up to twice this degree are integrated exactly, for the matrix as it is.
         seed: decides the random vectors.
+        known: `density` of the same matrix, found in the same way; an exact one saves computing it again.
     """
     csr = _square(matrix)
     symmetric = is_symmetric(csr)
     if _exactly(method, csr.shape[0]):
-        moduli = np.abs(_values(csr, of, symmetric))
+        moduli = np.abs(_values(csr, of, symmetric) if known is None else known.nodes)
         values = np.array([float((moduli**k).sum()) for k in range(powers + 1)])
         return PowerSums(values, np.zeros_like(values), of, "exact")
     if of == "eigen" and not symmetric:

@@ -176,16 +176,21 @@ def predictions(run: Run, number: int) -> Any:
     return read_npz(file, str(file))["probabilities"]
 
 
-def members(folder: Path) -> list[Run]:
-    """The runs that vote, of a folder that `auto` wrote."""
+def read_choice(folder: Path) -> dict[str, Any]:
+    """What `auto` chose in `folder`, and why."""
     file = folder / "auto.json"
     try:
         told = json.loads(file.read_bytes())
-        names = [str(name) for name in told["members"]]
+        return {**told, "members": [str(name) for name in told["members"]], "why": [str(text) for text in told["why"]]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{file} is damaged; run gpcn train --model auto again") from error
+
+
+def members(folder: Path) -> list[Run]:
+    """The runs that vote, of a folder that `auto` wrote."""
+    names = read_choice(folder)["members"]
     if not names or any(not name.isdigit() for name in names):
-        raise CheckpointError(f"{file} names no members; run gpcn train --model auto again")
+        raise CheckpointError(f"{folder / 'auto.json'} names no members; run gpcn train --model auto again")
     return [Run.open(folder / "members" / name) for name in names]
 
 

@@ -73,6 +73,17 @@ class Ledger:
             study = storage.create_new_study([StudyDirection.MAXIMIZE], name)
         return cls(folder, header, storage, study)
 
+    @classmethod
+    def read(cls, folder: Path) -> Ledger:
+        """The study that is there, for who only reads: nothing is made where nothing is."""
+        read_header(folder)
+        if not (folder / "study.db").is_file():
+            raise CheckpointError(
+                f"{folder} has no study.db: it was not begun, or lives in another storage; "
+                "see it with gpcn tune --show and --storage"
+            )
+        return cls.open(folder)
+
     def add(self, number: int, generation: int, point: dict[str, Any]) -> Trial:
         """A new configuration."""
         known = distributions(self.space)

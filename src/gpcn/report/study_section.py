@@ -1,0 +1,214 @@
+"""A study: how the best came to be, which settings mattered, and where in the space the good configurations lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from gpcn.report.escaping import chart_label, chart_text
+from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain
+from gpcn.report.materials import StudyMaterial
+from gpcn.report.tables import Cell, Table, number
+from gpcn.report.templating import render
+
+MOST_AXES = 8
+MOST_LINES = 300
+STATES = {  # colour, and what it means
+    "complete": ("$series-1", "went all the way"),
+    "pruned": ("$series-5", "stopped early"),
+    "running": ("$series-2", "not finished"),
+}
+
+
+def section(material: StudyMaterial) -> Markup:
+    """The section of one study."""
+    found = material.found
+    figures = [_progress(found)]
+    if found["importance"]:
+        figures.append(_importance(found["importance"]))
+    wide = _coordinates(found, material.dimensions)
+    return render(
+        "study.html",
+        found=found,
+        tiles=_tiles(found),
+        figures=figures,
+        wide=[wide] if wide is not None else [],
+        best=_best(found["best"]),
+        diverged=_diverged(found["diverged"]),
+        why=[text[:1].upper() + text[1:] + "." for text in material.why],
+        notes=material.notes,
+    )
+
+
+def _tiles(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+    states = found["states"]
+    score = f"{found['best'][0]['score']:.2f}" if found["best"] else "–"
+    told = [f"{states[name]:,} {name}" for name in ("complete", "pruned", "diverged", "running") if states[name]]
+    return [
+        ("best", score, f"{found['metric'].replace('_', ' ')} on validation nodes, per cent"),
+        ("configurations", f"{found['configurations']:,}", f"of {found['space']:,} in the space"),
+        ("ended", f"{found['configurations'] - states['running']:,}", ", ".join(told)),
+        ("evaluations", f"{found['evaluations']:,}", "trainings of one configuration on one split"),
+        ("time", f"{found['seconds']:,.0f} s", "of one core, all evaluations together"),
+    ]
+
+
+def _progress(found: dict[str, Any]) -> Figure:
+    history = found["history"]
+    traces: list[Trace] = []
+    for state, (colour, meaning) in STATES.items():
+        mine = [row for row in history if row["state"] == state and row["score"] is not None]
+        if mine:
+            dots: Trace = {
+                "type": "scatter",
+                "mode": "markers",
+                "name": meaning,
+                "marker": {"color": colour, "size": 7},
+            }
+            dots |= {"x": [row["number"] for row in mine], "y": plain([row["score"] for row in mine])}
+            words = [f"#{row['number']}: {row['score']:.2f}, {meaning}" for row in mine]
+            traces.append(dots | {"hovertext": words, "hoverinfo": "text"})
+    best = [row for row in history if row["best"] is not None]
+    line = {"shape": "hv", "color": "$ink", "width": 1.5}
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "best so far",
+            "x": [row["number"] for row in best],
+            "y": plain([row["best"] for row in best]),
+            "line": line,
+            "hovertemplate": "best so far %{y:.2f}<extra></extra>",
+        }
+    )
+    about = (
+        "Every configuration in the order it was proposed. Those stopped early are scored on fewer splits and epochs. "
+        "The line is the best of those that went all the way."
+    )
+    layout = {
+        "xaxis": {"title": {"text": "configuration"}, "zeroline": False},
+        "yaxis": {"title": {"text": "validation score, per cent"}, "zeroline": False},
+        "showlegend": True,
+        "dragmode": "zoom",
+    }
+    return Figure("Progress", about, traces, layout)
+
+
+def _importance(shares: dict[str, float]) -> Figure:
+    names, values = list(shares), list(shares.values())
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": plain(values),
+        "y": list(range(len(names))),
+        "hovertext": [f"{chart_text(name)}: {value:.1%}" for name, value in shares.items()],
+        "hoverinfo": "text",
+        "marker": {"color": "$series-3"},
+    }
+    about = "The share of the score's variance that each setting explains by itself (fANOVA), over all that was tried."
+    layout = {"yaxis": names_axis(names, downwards=True), "xaxis": {"tickformat": ".0%", "rangemode": "tozero"}}
+    return Figure("What mattered", about, [bars], layout, height_of(len(names), 320))
+
+
+def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]]) -> Figure | None:
+    """Parallel coordinates, drawn as lines so that each can be hovered and none needs WebGL."""
+    rows = [row for row in found["history"] if row["score"] is not None]
+    axes = _axes(found, dimensions, rows)
+    if len(rows) < 2 or not axes:
+        return None
+    rows = sorted(rows, key=lambda row: row["score"])[-MOST_LINES:]
+    low, high = rows[0]["score"], rows[-1]["score"]
+    places = list(range(len(axes) + 1))
+    traces: list[Trace] = []
+    for row in rows:
+        share = (row["score"] - low) / (high - low) if high > low else 1.0
+        heights = [_height(axes[name], row[name]) for name in axes] + [share]
+        words = "<br>".join(f"{chart_text(name)} {chart_text(_written(row[name]))}" for name in axes)
+        strong = share > 0.9
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "x": places,
+                "y": plain(heights),
+                "line": {"color": "$series-2" if strong else "$series-1", "width": 2 if strong else 1},
+                "marker": {"size": 5, "color": "$series-2" if strong else "$series-1"},
+                "opacity": round(0.12 + 0.75 * share**2, 3),
+                "hovertext": f"#{row['number']}: {row['score']:.2f}<br>{words}",
+                "hoverinfo": "text",
+            }
+        )
+    notes: list[dict[str, Any]] = []
+    for place, (_, values) in enumerate(axes.items()):
+        notes += [_tick(place, _height(values, value), _written(value)) for value in values]
+    notes += [_tick(len(axes), share, f"{low + share * (high - low):.1f}") for share in (0.0, 0.5, 1.0)]
+    layout = {
+        "xaxis": names_axis([*axes, "score"], side="top", range=[-0.35, len(axes) + 0.45], fixedrange=True),
+        "yaxis": {"visible": False, "range": [-0.06, 1.06], "fixedrange": True},
+        "annotations": notes,
+    }
+    shown = "" if len(rows) < MOST_LINES else f" The best {MOST_LINES} are shown."
+    about = (
+        "A line per configuration through the values of the settings that mattered most, to its score on the right; "
+        f"the better, the stronger; the top tenth of the range in the second colour.{shown}"
+    )
+    return Figure("Parallel coordinates", about, traces, layout, 420)
+
+
+def _axes(
+    found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]], rows: Sequence[dict[str, Any]]
+) -> dict[str, Sequence[Any]]:
+    varied = [name for name in dimensions if len({row[name] for row in rows}) > 1]
+    ranked = sorted(varied, key=lambda name: -found["importance"].get(name, 0.0))[:MOST_AXES]
+    return {name: dimensions[name] for name in dimensions if name in ranked}
+
+
+def _height(values: Sequence[Any], value: Any) -> float:
+    return list(values).index(value) / max(1, len(values) - 1)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value > 0 and value < 1 and math.log2(value).is_integer() and value < 0.1:
+        return f"2^{int(math.log2(value))}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _tick(x: float, y: float, text: str) -> dict[str, Any]:
+    return {
+        "x": x,
+        "y": y,
+        "text": chart_label(text),
+        "showarrow": False,
+        "xanchor": "left",
+        "xshift": 5,
+        "font": {"size": 10, "color": "$quiet"},
+    }
+
+
+def _best(rows: Sequence[dict[str, Any]]) -> Table:
+    columns = ("#", "model", "validation", "splits", "test", "settings")
+    cells = []
+    for row in rows:
+        words = ", ".join(f"{name} {_written(value)}" for name, value in row["settings"].items())
+        told = [number(row["number"], 0), Cell(row["model"]), number(row["score"], 2), number(row["splits"], 0)]
+        cells.append([*told, number(row["test"], 2), Cell(f"{words}, epoch chosen by {row['select']}")])
+    return Table(columns, cells, numeric=frozenset({"#", "validation", "splits", "test"}))
+
+
+def _diverged(rows: Sequence[dict[str, Any]]) -> Table | None:
+    if not rows:
+        return None
+    cells = [
+        [
+            number(row["number"], 0),
+            Cell(row["why"]),
+            Cell(", ".join(f"{name} {_written(value)}" for name, value in row["settings"].items())),
+        ]
+        for row in rows
+    ]
+    return Table(("#", "what happened", "settings"), cells, numeric=frozenset({"#"}))

@@ -1,0 +1,124 @@
+"""The sections of a search, of `auto`, and of theory say what their files say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from gpcn import Graph, report
+from gpcn.errors import CheckpointError, DataError
+from gpcn.report import study_section, theory_section
+from gpcn.report.materials import StudyMaterial, gather
+from gpcn.theory.document import TheoryDocument
+from gpcn.tuning.auto import auto
+from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.ledger import Ledger
+from gpcn.tuning.summary import describe
+from tests.report.conftest import NASTY
+
+
+@pytest.fixture(scope="module")
+def studied(folder: Path) -> StudyMaterial:
+    (found,) = [each for each in gather([str(folder / "studies" / NASTY)]) if isinstance(each, StudyMaterial)]
+    return found
+
+
+def chart(figures: list, title: str) -> dict:
+    (found,) = [figure for figure in figures if figure.title == title]
+    return found.spec
+
+
+def test_progress_shows_every_configuration_and_never_falls(studied: StudyMaterial) -> None:
+    spec = study_section._progress(studied.found).spec
+    dots = [number for trace in spec["data"] if trace["mode"] == "markers" for number in trace["x"]]
+    scored = [row["number"] for row in studied.found["history"] if row["score"] is not None]
+    assert sorted(dots) == scored
+    assert len(scored) < 24 == studied.found["configurations"]
+    best = spec["data"][-1]["y"]
+    assert best == sorted(best)
+    assert best[-1] == pytest.approx(
+        max(row["score"] for row in studied.found["history"] if row["state"] == "complete")
+    )
+
+
+def test_parallel_coordinates_lead_through_the_values_of_each_configuration(studied: StudyMaterial) -> None:
+    figure = study_section._coordinates(studied.found, studied.dimensions)
+    assert figure is not None
+    names = figure.spec["layout"]["xaxis"]["ticktext"]
+    assert names[-1] == "score"
+    assert "gpcn:gamma" in names or "gamma" in names
+    rows = {row["number"]: row for row in studied.found["history"] if row["score"] is not None}
+    assert len(figure.data) == len(rows)
+    best = figure.data[-1]
+    number = int(re.match(r"#(\d+)", best["hovertext"])[1])
+    assert rows[number]["score"] == max(row["score"] for row in rows.values())
+    assert best["y"][-1] == 1
+    for name, height in zip(names[:-1], best["y"], strict=False):
+        values = list(studied.dimensions[name])
+        assert height == pytest.approx(values.index(rows[number][name]) / (len(values) - 1), abs=1e-4)
+
+
+def test_the_study_section_has_what_show_has(folder: Path, studied: StudyMaterial) -> None:
+    known = describe(Ledger.open(folder / "studies" / NASTY))
+    assert known == studied.found
+    assert known["states"]["diverged"] > 0
+    html = study_section.section(studied)
+    assert f"{known['best'][0]['score']:.2f}" in html
+    assert f"{known['states']['diverged']} diverged" in html
+    assert "lower lr or gamma" in html
+    assert "<img" not in html
+
+
+def test_a_study_that_was_not_begun_is_not_made_by_looking(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "study.json").write_bytes((folder / "studies" / NASTY / "study.json").read_bytes())
+    with pytest.raises(CheckpointError, match="has no study.db: it was not begun"):
+        report.write(tmp_path, tmp_path / "r.html")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["study.json"]
+
+
+def test_auto_is_its_study_its_reasons_and_its_first_voter(graph: Graph, tmp_path: Path) -> None:
+    told = auto(graph, SerialExecutor(graph), out=tmp_path / "chosen", seconds=6, splits=[0])
+    found = report.write([tmp_path / "chosen"], tmp_path / "r.html")
+    assert [each["kind"] for each in found["sections"]] == ["study", "run"]
+    assert found["sections"][0]["name"] == "chosen"
+    assert told["why"][-1][1:] in (tmp_path / "r.html").read_text()
+
+
+def test_theory_says_what_the_bound_says(folder: Path) -> None:
+    told = json.loads((folder / "bound.json").read_bytes())
+    found = TheoryDocument.read(folder / "bound.json")
+    assert found.bounds is not None
+    spec = theory_section._chart(found.bounds).spec
+    for trace, version in zip(spec["data"], ("printed", "corrected"), strict=True):
+        drawn = [value for value in trace["x"] if value is not None]
+        terms = [value for value in told["bounds"][version]["terms"].values() if value]
+        assert drawn == pytest.approx(terms, rel=1e-3)
+        assert sum(terms) == pytest.approx(told["bounds"][version]["total"])
+    density = theory_section._density(found).spec["data"][0]
+    assert sum(value or 0 for value in density["y"]) == pytest.approx(1, abs=1e-3)
+    assert sum(found.shares) == pytest.approx(1)
+    nodes = found.power_sums[0]
+    assert nodes == 150
+    middles = [(a + b) / 2 for a, b in zip(found.edges[:-1], found.edges[1:], strict=True)]
+    mean = sum(share * middle for share, middle in zip(found.shares, middles, strict=True))
+    assert mean * nodes == pytest.approx(found.power_sums[1], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"kind": "something"}, "is not a document of gpcn bound --out"),
+        ({"test_score": "<b>"}, "is damaged .* is not a number"),
+        ({"bounds": {}}, "is damaged .* other bounds"),
+        ({"spectrum": {}}, "is damaged .* make it again"),
+    ],
+)
+def test_documents_of_strangers_are_checked(change: dict, expected: str, folder: Path, tmp_path: Path) -> None:
+    told = json.loads((folder / "bound.json").read_bytes()) | change
+    (tmp_path / "b.json").write_text(json.dumps(told))
+    with pytest.raises(DataError, match=expected):
+        report.write(tmp_path / "b.json", tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
