@@ -26,9 +26,10 @@ STATES = {  # colour, and what it means
 def section(material: StudyMaterial) -> Markup:
     """The section of one study."""
     found = material.found
-    figures = [_progress(found)]
+    height = height_of(len(found["importance"]), 320)
+    figures = [_progress(found, height)]
     if found["importance"]:
-        figures.append(_importance(found["importance"]))
+        figures.append(_importance(found["importance"], height))
     wide = _coordinates(found, material.dimensions)
     return render(
         "study.html",
@@ -46,7 +47,8 @@ def section(material: StudyMaterial) -> Markup:
 def _tiles(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     states = found["states"]
     score = f"{found['best'][0]['score']:.2f}" if found["best"] else "–"
-    told = [f"{states[name]:,} {name}" for name in ("complete", "pruned", "diverged", "running") if states[name]]
+    words = {"complete": "complete", "pruned": "stopped early", "diverged": "diverged", "running": "unfinished"}
+    told = [f"{states[name]:,} {word}" for name, word in words.items() if states[name]]
     return [
         ("best", score, f"{found['metric'].replace('_', ' ')} on validation nodes, per cent"),
         ("configurations", f"{found['configurations']:,}", f"of {found['space']:,} in the space"),
@@ -56,7 +58,7 @@ def _tiles(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _progress(found: dict[str, Any]) -> Figure:
+def _progress(found: dict[str, Any], height: int = 320) -> Figure:
     history = found["history"]
     traces: list[Trace] = []
     for state, (colour, meaning) in STATES.items():
@@ -94,10 +96,10 @@ def _progress(found: dict[str, Any]) -> Figure:
         "showlegend": True,
         "dragmode": "zoom",
     }
-    return Figure("Progress", about, traces, layout)
+    return Figure("Progress", about, traces, layout, height)
 
 
-def _importance(shares: dict[str, float]) -> Figure:
+def _importance(shares: dict[str, float], height: int) -> Figure:
     names, values = list(shares), list(shares.values())
     bars = {
         "type": "bar",
@@ -110,7 +112,7 @@ def _importance(shares: dict[str, float]) -> Figure:
     }
     about = "The share of the score's variance that each setting explains by itself (fANOVA), over all that was tried."
     layout = {"yaxis": names_axis(names, downwards=True), "xaxis": {"tickformat": ".0%", "rangemode": "tozero"}}
-    return Figure("What mattered", about, [bars], layout, height_of(len(names), 320))
+    return Figure("What mattered", about, [bars], layout, height)
 
 
 def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]]) -> Figure | None:
@@ -146,7 +148,9 @@ def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]])
         notes += [_tick(place, _height(values, value), _written(value)) for value in values]
     notes += [_tick(len(axes), share, f"{low + share * (high - low):.1f}") for share in (0.0, 0.5, 1.0)]
     layout = {
-        "xaxis": names_axis([*axes, "score"], side="top", range=[-0.35, len(axes) + 0.45], fixedrange=True),
+        "xaxis": names_axis(
+            [*axes, "score"], side="top", tickangle=0, range=[-0.35, len(axes) + 0.45], fixedrange=True
+        ),
         "yaxis": {"visible": False, "range": [-0.06, 1.06], "fixedrange": True},
         "annotations": notes,
     }

@@ -51,7 +51,7 @@ def _density(found: TheoryDocument) -> Figure:
     layout = {
         "bargap": 0,
         "xaxis": {"title": {"text": what[:-1]}, "zeroline": False},
-        "yaxis": {"type": "log", "tickformat": "~%", "title": {"text": "share of all"}},
+        "yaxis": {"type": "log", "dtick": 1, "tickformat": "~%", "title": {"text": "share of all"}},
     }
     return Figure("Spectrum", about, [bars], layout)
 
@@ -80,7 +80,9 @@ def _tiles(found: TheoryDocument, bounds: dict[str, Version]) -> list[tuple[str,
         tiles.append(("measured gap", f"{found.train - found.test:.2f}", "training minus test score, points"))
         tiles.append(("test", f"{found.test:.2f}", f"training {found.train:.2f}; split {found.split}"))
     for name, words, _ in SIDES:
-        tiles.append((f"bound {words}", f"{bounds[name].total:,.3g}", f"over Q; largest term: {bounds[name].dominant}"))
+        tiles.append(
+            (f"bound {words}", f"{bounds[name].total:,.3g}", f"over Q; largest: {_words(bounds[name].dominant)}")
+        )
     if found.reached is not None:
         mean, error = found.reached
         tiles.append(("reached", f"{mean:,.3g}", f"± {error:.2g} by random signs; a lower estimate"))
@@ -109,7 +111,7 @@ def _chart(bounds: dict[str, Version]) -> Figure:
     layout = {
         "barmode": "group",
         "showlegend": True,
-        "xaxis": {"type": "log", "title": {"text": "complexity over Q"}, "exponentformat": "power"},
+        "xaxis": {"type": "log", "dtick": 1, "title": {"text": "complexity over Q"}, "exponentformat": "power"},
         "yaxis": names_axis([_words(name) for name in names], downwards=True),
     }
     return Figure("Terms of the bound", about, traces, layout, height_of(2 * len(names), 320))
