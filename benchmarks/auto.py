@@ -16,12 +16,11 @@ import tempfile
 from pathlib import Path
 
 from gpcn.paper import rows
+from gpcn.paper.automatic import COLUMNS, KEY
 from gpcn.paper.evaluations import commit
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "auto.csv"
 DATASETS = "texas,cornell,wisconsin,chameleon,squirrel,film,cora,citeseer,twitch-de"
-COLUMNS = ("dataset", "split", "test", "val", "chosen", "model", "configurations", "seconds", "budget", "commit")
-KEY = ("dataset", "split")
 
 
 def measure(dataset: str, split: int, budget: str) -> dict[str, object]:

@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpcn.paper import ablation, page, published, theory
+from gpcn.paper import ablation, automatic, page, published, theory
 from gpcn.paper.published import FAMILY, METHODS
 from gpcn.paper.recipes import recipe
 from gpcn.paper.rows import ABLATION, REPRODUCTION, SPLITS, as_text, read
@@ -216,6 +217,15 @@ class TestCommitted:
         (tmp_path / "docs" / "images").mkdir(parents=True)
         made = page.save(RESULTS, tmp_path / "docs" / "results.md", tmp_path / "docs" / "images")
         assert made.read_text() == (ROOT / "docs" / "results.md").read_text()
+
+    def test_auto_is_within_one_std_of_what_was_tuned_on_seven_of_nine(self) -> None:
+        table = read(RESULTS / "auto.csv", automatic.COLUMNS)
+        assert {(row["dataset"], row["split"]) for row in table} == set(product(AT_HAND, ("0", "1", "2")))
+        assert all(row["budget"] == "5m" and float(row["seconds"]) < 330 for row in table)
+        assert all("+changes" not in row["commit"] for row in table)
+        found = automatic.comparison(table, self.table, self.splits)
+        assert len(found) == len(AT_HAND)
+        assert sum(row["within"] for row in found) >= 7
 
     def test_published_numbers_stand_beside(self) -> None:
         for row in self.table:

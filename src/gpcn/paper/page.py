@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpcn.atomic import replacing
-from gpcn.paper import complexity, figures, published, rows, theory
+from gpcn.paper import automatic, complexity, figures, published, rows, theory
 from gpcn.paper.ablation import FIGURES
 from gpcn.paper.published import DATASETS, FAMILY, TABLES, Table
+from gpcn.paper.recipes import validation
 from gpcn.paper.rows import Row
 
 INTRODUCTION = """# Results
@@ -44,6 +45,8 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     variants = rows.read(folder / "variants.csv", rows.ABLATION)
     bounds = rows.read(folder / "theory.csv", theory.COLUMNS)
     reached = rows.read(folder / "complexity.csv", complexity.COLUMNS)
+    splits = rows.read(folder / "splits.csv", rows.SPLITS)
+    parts += [automatic.section(rows.read(folder / "auto.csv", automatic.COLUMNS), table, splits)]
     parts += [_variants(variants), _theory(bounds, images, page), _reached(reached)]
     parts += [_cost({"tables": table, "ablations": ablation, "variants": variants, "theory": bounds})]
     with replacing(page) as stream:
@@ -137,7 +140,7 @@ def best_table(table: Sequence[Row]) -> str:
         best = published.best(dataset)
         if not found or best is None:
             continue
-        row, top = max(found, key=_validation), max(found, key=lambda each: float(each["mean"]))
+        row, top = max(found, key=validation), max(found, key=lambda each: float(each["mean"]))
         method, score = best
         difference = float(row["mean"]) - score.mean
         other = "the same" if top is row else f"{top['method']} {_pair(top)}"
@@ -146,13 +149,6 @@ def best_table(table: Sequence[Row]) -> str:
             f"| {method} {score.mean:.2f} ± {score.std:.2f} | {difference:+.2f} | {other} |"
         )
     return "\n".join(lines) if len(lines) > 2 else ""
-
-
-def _validation(row: Row) -> float:
-    from gpcn.paper.recipes import recipe
-
-    found = recipe(row["method"], row["dataset"], row["recipe"])
-    return float("-inf") if found is None or found.validation is None else found.validation
 
 
 def _ablations(drawn: Sequence[tuple[str, str]]) -> str:

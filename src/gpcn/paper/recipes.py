@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Value
@@ -66,6 +66,12 @@ def preferred(model: str, dataset: str) -> Recipe | None:
     """The better of the paper's recipe and ours, by crossed validation score."""
     known = [each for origin in ORIGINS if (each := recipe(model, dataset, origin)) is not None]
     return max(known, key=lambda each: float("-inf") if each.validation is None else each.validation, default=None)
+
+
+def validation(row: Mapping[str, str]) -> float:
+    """The crossed validation score of the recipe that a row of results was made with."""
+    found = recipe(row["method"], row["dataset"], cast(Origin, row["recipe"]))
+    return float("-inf") if found is None or found.validation is None else found.validation
 
 
 def printed(model: str, dataset: str) -> dict[str, Value] | None:
