@@ -141,7 +141,7 @@ def _drive(
         ledger = Ledger.create(folder, {name: value for name, value in told.items() if name != "format"}, storage)
         executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
         try:
-            with study_progress(limit) as watch:
+            with ledger.driven(), study_progress(limit) as watch:
                 drive(ledger, executor, limit, watch)
         finally:
             executor.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,18 @@ def comparison(automatic: Sequence[Row], table: Sequence[Row], splits: Sequence[
         mine = [row for row in automatic if row["dataset"] == dataset]
         numbers = {row["split"] for row in mine}
         tuned = []
-        for row in table:
-            if row["dataset"] != dataset or row["method"] not in FAMILY or not row["mean"]:
+        for method, row in product(FAMILY, table):
+            if (row["dataset"], row["method"]) != (dataset, method) or not row["mean"]:
                 continue
             same = [
                 each
                 for each in splits
-                if (each["dataset"], each["method"], each["recipe"]) == (dataset, row["method"], row["recipe"])
+                if (each["dataset"], each["method"], each["recipe"]) == (dataset, method, row["recipe"])
                 and each["split"] in numbers
             ]
             if {each["split"] for each in same} == numbers:
                 test = float(np.mean([float(each["test"]) for each in same]))
-                known = {"method": row["method"], "test": test, "std": float(row["std"])}
+                known = {"method": method, "test": test, "std": float(row["std"])}
                 tuned.append(known | {"validation": validation(row)})
         if not tuned:
             continue

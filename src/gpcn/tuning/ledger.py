@@ -2,23 +2,27 @@
 
 One SQLite file in the study's folder, or any storage that Optuna knows. A trial appears with its whole configuration in
 one transaction, an evaluation in another; all else can be worked out from these, so a kill loses what was in flight
-and nothing more. One driver at a time writes (`open` takes a lock); readers come and go.
+and nothing more. One driver at a time writes (`driven`); readers come and go.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.exceptions import DuplicatedStudyError
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.study import StudyDirection
 from optuna.trial import TrialState, create_trial
 
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError
+from gpcn.tuning.lease import Lease, leased
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
@@ -32,14 +36,17 @@ EVALUATION = "evaluation:"
 class Ledger:
     """The study in `folder`; `header` says what it is a study of."""
 
-    def __init__(self, folder: Path, header: dict[str, Any], storage: BaseStorage, study: int) -> None:
-        self.folder, self.header = folder, header
+    def __init__(
+        self, folder: Path, header: dict[str, Any], storage: BaseStorage, study: int, *, shared: bool = False
+    ) -> None:
+        self.folder, self.header, self._shared = folder, header, shared
         self.space, self.plan, self.seed = (
             Space.from_json(header["space"]),
             Plan.from_json(header["plan"]),
             header["seed"],
         )
         self._storage, self._study = storage, study
+        self._lease: Lease | None = None
         self._ids: dict[int, int] = {}
         self.trials: list[Trial] = []
         self._read()
@@ -65,13 +72,12 @@ class Ledger:
     def open(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there."""
         header = read_header(folder)
-        name = f"gpcn-{header['name']}"
+        name = _name(header)
         storage = _storage(folder, url)
-        try:
-            study = storage.get_study_id_from_name(name)
-        except KeyError:
-            study = storage.create_new_study([StudyDirection.MAXIMIZE], name)
-        return cls(folder, header, storage, study)
+        with suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
+            storage.create_new_study([StudyDirection.MAXIMIZE], name)
+        study = storage.get_study_id_from_name(name)
+        return cls(folder, header, storage, study, shared=url is not None)
 
     @classmethod
     def read(cls, folder: Path) -> Ledger:
@@ -84,8 +90,27 @@ class Ledger:
             )
         return cls.open(folder)
 
+    @contextmanager
+    def driven(self) -> Iterator[None]:
+        """Keep other drivers out while this one writes.
+
+        A file in the folder is safe behind the folder's lock; a storage that others reach needs more.
+        """
+        if not self._shared:
+            yield
+            return
+        with leased(self._storage, _name(self.header)) as lease:
+            self._lease = lease
+            self.trials.clear()
+            self._read()  # what somebody else wrote before it was ours
+            try:
+                yield
+            finally:
+                self._lease = None
+
     def add(self, number: int, generation: int, point: dict[str, Any]) -> Trial:
         """A new configuration."""
+        self._check()
         known = distributions(self.space)
         about = {"generation": generation, "gpcn_number": number}
         frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=known, user_attrs=about)
@@ -99,6 +124,7 @@ class Ledger:
         trial = self.trials[task.trial]
         if task.key in trial.outcomes:
             return
+        self._check()
         self._storage.set_trial_user_attr(self._ids[task.trial], task.key, outcome)
         trial.outcomes[task.key] = outcome
 
@@ -112,6 +138,10 @@ class Ledger:
         values = [value] if state == "complete" and value is not None else None
         self._storage.set_trial_state_values(identity, ENDS[state], values)
         trial.state, trial.value = state, value
+
+    def _check(self) -> None:
+        if self._lease is not None:
+            self._lease.check()
 
     def _read(self) -> None:
         ends = {end: state for state, end in ENDS.items()}
@@ -128,6 +158,13 @@ class Ledger:
                 trial.value = reached[max(reached)] if reached else None
             self._ids[number] = frozen._trial_id
             self.trials.append(trial)
+
+
+def _name(header: Mapping[str, Any]) -> str:
+    """The study's name in its storage, which may hold others of the same graph."""
+    about = {name: header[name] for name in ("graph", "space", "plan", "seed", "first")}
+    about["graph"] = about["graph"]["fingerprint"]
+    return "gpcn-" + hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def read_header(folder: Path) -> dict[str, Any]:

@@ -44,7 +44,6 @@ def header(
 ) -> dict[str, Any]:
     """What a study is a study of; `first` are points to begin with."""
     return {
-        "name": graph.fingerprint()[:16],
         "graph": {"name": graph.name, "fingerprint": graph.fingerprint(), "metric": graph.metric, "source": source},
         "space": space.describe(),
         "plan": plan.describe(),
@@ -144,5 +143,6 @@ def tune(
     with locked(folder):
         told = header(graph, space, plan, seed=seed, source=source, first=first)
         ledger = Ledger.create(folder, told, storage)
-        drive(ledger, executor, budget, watch)
+        with ledger.driven():
+            drive(ledger, executor, budget, watch)
     return ledger

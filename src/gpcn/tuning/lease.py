@@ -1,0 +1,132 @@
+"""One driver at a time on a study in a shared storage, from whatever machine.
+
+A folder has a lock; a database that several machines reach offers, through Optuna, only this: of two studies with one
+name, the second cannot be made. So whoever drives makes a study called `NAME-driver`, writes its own name there, renews
+that while it lives, and deletes it at the end. A note that nobody renews is that of somebody who was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from optuna.exceptions import DuplicatedStudyError
+from optuna.storages import BaseStorage
+from optuna.study import StudyDirection
+
+from gpcn.errors import CheckpointError
+
+KEY = "driver"
+LEASE, RENEW = 60.0, 10.0  # seconds: how long a note may stay as it is, how often it is renewed
+
+
+class Lease:
+    """The right to drive the study called `name`."""
+
+    def __init__(self, storage: BaseStorage, name: str) -> None:
+        self._storage, self._place = storage, f"{name}-driver"
+        self.me = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self._mine = -1  # no study has this number
+        self._beats = 0
+
+    def take(self) -> None:
+        """Become the driver, or say who is."""
+        if not self._make():
+            held, found = self._other()
+            if not self._is_dead(found):
+                who = ":".join(str(found.get("name", "just now")).split(":")[:2])
+                raise CheckpointError(f"another driver ({who}) is working on this study; wait for it, or stop it first")
+            if self._other() == (held, found):
+                with suppress(KeyError):  # somebody else was faster
+                    self._storage.delete_study(held)
+            if not self._make():
+                raise CheckpointError("another driver has just begun to work on this study; wait for it")
+        self.renew()
+
+    def renew(self) -> None:
+        """Say that this driver lives, unless somebody else took over (numbers of studies are used again)."""
+        if self._beats and self._note(self._mine).get("name") != self.me:
+            return
+        self._beats += 1
+        with suppress(KeyError):  # taken away: `check` will say so
+            self._storage.set_study_user_attr(self._mine, KEY, {"name": self.me, "beat": self._beats})
+
+    def check(self) -> None:
+        """Fail where somebody else has become the driver."""
+        if self._note(self._mine).get("name") != self.me:
+            raise CheckpointError("another driver has taken this study over; this one stops")
+
+    def release(self) -> None:
+        """Leave it to others, unless it is somebody else's already."""
+        if self._note(self._mine).get("name") == self.me:
+            with suppress(KeyError):
+                self._storage.delete_study(self._mine)
+
+    def _make(self) -> bool:
+        try:
+            self._mine = self._storage.create_new_study([StudyDirection.MAXIMIZE], self._place)
+        except DuplicatedStudyError:
+            return False
+        return True
+
+    def _other(self) -> tuple[int, dict[str, Any]]:
+        try:
+            held = self._storage.get_study_id_from_name(self._place)
+        except KeyError:
+            return -1, {}
+        return held, self._note(held)
+
+    def _note(self, held: int) -> dict[str, Any]:
+        try:
+            return dict(self._storage.get_study_user_attrs(held).get(KEY) or {})
+        except KeyError:
+            return {}
+
+    def _is_dead(self, found: dict[str, Any]) -> bool:
+        if found:
+            host, process = str(found["name"]).split(":")[:2]
+            if host == socket.gethostname() and not _runs(int(process)):
+                return True
+        limit = time.monotonic() + LEASE
+        while time.monotonic() < limit:
+            time.sleep(min(RENEW, LEASE) / 5)
+            if self._other()[1] != found:
+                return False
+        return True
+
+
+@contextmanager
+def leased(storage: BaseStorage, name: str) -> Iterator[Lease]:
+    """Be the only driver of the study `name`; a thread keeps the note fresh, for an evaluation can take long."""
+    mine = Lease(storage, name)
+    mine.take()
+    over = threading.Event()
+
+    def keep() -> None:
+        while not over.wait(RENEW):
+            mine.renew()
+
+    keeper = threading.Thread(target=keep, daemon=True, name="gpcn-lease")
+    keeper.start()
+    try:
+        yield mine
+    finally:
+        over.set()
+        keeper.join(timeout=5)
+        mine.release()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,125 @@
+"""One storage for several studies and several machines: nothing is mixed up, and one driver at a time writes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from gpcn import Graph, synthesize
+from gpcn.errors import CheckpointError
+from gpcn.tuning import lease as leases
+from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.lease import Lease
+from gpcn.tuning.ledger import Ledger
+from gpcn.tuning.schedule import Plan
+from gpcn.tuning.space import Space
+from gpcn.tuning.study import Budget, header, tune
+
+PLAN = Plan.of([0], 4, size=3)
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return synthesize(nodes=60, splits=1)
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(leases, "RENEW", 0.1)
+    return f"sqlite:///{tmp_path / 'shared.db'}"
+
+
+def space(hidden: int = 4) -> Space:
+    return Space.of(["gpcn"], fixed={"epochs": 4, "patience": 4, "hidden": hidden})
+
+
+def begun(graph: Graph, folder: Path, url: str) -> Ledger:
+    return Ledger.create(folder, header(graph, space(), PLAN, seed=0, source=None), url)
+
+
+def test_two_studies_of_one_graph_in_one_storage_stay_two(graph: Graph, tmp_path: Path, url: str) -> None:
+    for hidden, count in ((4, 3), (8, 6)):
+        budget = Budget(configurations=count)
+        tune(graph, space(hidden), PLAN, SerialExecutor(graph), out=tmp_path / str(hidden), budget=budget, storage=url)
+    for hidden, count in ((4, 3), (8, 6)):
+        trials = Ledger.open(tmp_path / str(hidden), url).trials
+        assert len(trials) == count
+        assert {trial.config["hidden"] for trial in trials} == {hidden}
+
+
+def test_a_second_driver_from_elsewhere_is_refused_and_one_after_the_other_is_not(
+    graph: Graph, tmp_path: Path, url: str
+) -> None:
+    first, second = begun(graph, tmp_path / "one", url), begun(graph, tmp_path / "two", url)
+    with first.driven():
+        with pytest.raises(CheckpointError, match="another driver .* is working on this study"), second.driven():
+            pass
+        first.add(0, 0, space().point("gpcn", {}))
+    with second.driven():
+        assert len(second.trials) == 1  # what the first wrote meanwhile
+
+
+def lease(ledger: Ledger) -> Lease:
+    return Lease(ledger._storage, "a-study")
+
+
+def test_of_three_that_begin_at_once_one_goes_on(graph: Graph, tmp_path: Path, url: str) -> None:
+    ledger = begun(graph, tmp_path / "one", url)
+    found: list[str] = []
+
+    def try_it() -> None:
+        try:
+            lease(ledger).take()
+            found.append("drives")
+        except CheckpointError:
+            found.append("refused")
+
+    threads = [threading.Thread(target=try_it) for _ in range(3)]
+    keep = lease(ledger)
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        held, note = keep._other()
+        if note:  # the keeper of whoever drives
+            ledger._storage.set_study_user_attr(held, leases.KEY, note | {"beat": note["beat"] + 1})
+        time.sleep(0.02)
+    assert sorted(found) == ["drives", "refused", "refused"]
+
+
+def test_the_killed_are_replaced_at_once_here_and_after_a_while_elsewhere(
+    graph: Graph, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = begun(graph, tmp_path / "one", url)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    monkeypatch.setattr(leases, "LEASE", 1e9)
+    former, heir, last = lease(ledger), lease(ledger), lease(ledger)
+    former.me = ":".join([former.me.split(":")[0], str(dead.pid), "x"])
+    former.take()
+    heir.take()
+    with pytest.raises(CheckpointError, match="has taken this study over"):
+        former.check()
+    former.renew()
+    former.release()
+    heir.check()
+    heir.me = "elsewhere:1:y"
+    heir.renew()
+    monkeypatch.setattr(leases, "LEASE", 0.3)
+    last.take()
+    with pytest.raises(CheckpointError, match="has taken this study over"):
+        heir.check()
+
+
+def test_who_lost_the_study_writes_nothing_more(graph: Graph, tmp_path: Path, url: str) -> None:
+    ledger = begun(graph, tmp_path / "one", url)
+    with ledger.driven():
+        assert ledger._lease is not None
+        ledger._storage.delete_study(ledger._lease._mine)
+        with pytest.raises(CheckpointError, match="taken this study over"):
+            ledger.add(0, 0, space().point("gpcn", {}))
+    assert not begun(graph, tmp_path / "two", url).trials
