@@ -26,7 +26,7 @@ def comparison(automatic: Sequence[Row], table: Sequence[Row], splits: Sequence[
     for dataset in dict.fromkeys(row["dataset"] for row in automatic):
         mine = [row for row in automatic if row["dataset"] == dataset]
         numbers = {row["split"] for row in mine}
-        tuned = []
+        tuned: list[dict[str, Any]] = []
         for method, row in product(FAMILY, table):
             if (row["dataset"], row["method"]) != (dataset, method) or not row["mean"]:
                 continue
