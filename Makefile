@@ -1,4 +1,4 @@
-# The two commands of the README are `make demo` and `make test`; each sets up what it needs.
+# The two commands of the README are `make demo` and `make test`; every target sets up what it needs.
 PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -10,7 +10,7 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test browser accuracy reproduce lint types format bench docs-data clean
+.PHONY: demo test browser accuracy reproduce lint types format bench docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (the first time takes a few minutes)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt torch
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev,docs]"
 	@touch $@
 
 demo: $(STAMP)  ## the main job on the embedded default: a synthetic graph
@@ -57,8 +57,11 @@ bench: $(STAMP)  ## one training epoch side by side with the alternatives (about
 	$(BIN)/python -W ignore benchmarks/epoch.py --save
 	$(BIN)/python -W ignore benchmarks/protocol.py --save
 
+docs: $(STAMP)  ## docs/ as a static site in site/; any warning ends it (the variable: no notice about the theme's next version)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 docs-data: $(STAMP)  ## tables and pictures of README and docs, from real output
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache

@@ -22,17 +22,15 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from benchmarks.performance_page import put_between  # noqa: E402
 
-COLUMNS = {
-    "nodes": "nodes",
-    "edges": "edges",
-    "features": "features",
-    "classes": "classes",
+SIZES = {"nodes": "nodes", "edges": "edges", "features": "features", "classes": "classes"}
+AGREEMENT = {
     "edge_homophily": "edge",
     "node_homophily": "node",
     "class_insensitive_homophily": "class-ins.",
     "adjusted_homophily": "adjusted",
     "label_informativeness": "label inf.",
 }
+Facts = dict[str, dict[str, Any]]
 SHOWN = (
     ("squirrel", "gpcn"),
     ("squirrel", "gpcn-link"),
@@ -42,21 +40,67 @@ SHOWN = (
 )
 
 
-def dataset_table() -> str:
-    """Every dataset at hand, as `gpcn inspect` sees it."""
-    lines = ["| dataset | " + " | ".join(COLUMNS.values()) + " | test nodes with a duplicate in train |"]
-    lines.append("| --- |" + " ---: |" * (len(COLUMNS) + 1))
-    for name in catalog.names():
-        if not is_available(catalog.entry(name)):
-            continue
-        facts = inspect(load_dataset(name))
-        leaks = [
-            leak / sizes["test"]
-            for leak, sizes in zip(facts["train_test_duplicates_per_split"], facts["split_sizes"], strict=True)
-        ]
-        cells = [f"{facts[key]:,}" if isinstance(facts[key], int) else f"{facts[key]:.3f}" for key in COLUMNS]
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {sum(leaks) / len(leaks):.0%} |")
+def facts_at_hand(mirror: Path | None = None) -> Facts:
+    """What `gpcn inspect` says of every dataset that needs no download."""
+    there = [name for name in catalog.names() if is_available(catalog.entry(name), mirror)]
+    return {name: inspect(load_dataset(name, mirror=mirror)) for name in there}
+
+
+def dataset_table(facts: Facts) -> str:
+    """Sizes and homophily of every dataset at hand, for the README."""
+    columns = SIZES | AGREEMENT
+    lines = ["| dataset | " + " | ".join(columns.values()) + " | test nodes with a duplicate in train |"]
+    lines.append("| --- |" + " ---: |" * (len(columns) + 1))
+    for name, mine in facts.items():
+        lines.append(f"| {name} | " + " | ".join(_cell(mine[key]) for key in columns) + f" | {_leak(mine):.0%} |")
     return "\n".join(lines)
+
+
+def catalog_table() -> str:
+    """Every dataset as the catalog describes it."""
+    lines = ["| dataset | nodes | edges | features | classes | edges are | splits | metric |"]
+    lines.append("| --- |" + " ---: |" * 4 + " --- | --- | --- |")
+    for entry in map(catalog.entry, catalog.names()):
+        sizes = " | ".join(_cell(getattr(entry, key)) for key in SIZES)
+        kind = "directed" if entry.directed else "undirected"
+        splits = f"{entry.splits} {'random' if entry.random_splits else 'official'}"
+        metric = "ROC-AUC" if entry.metric == "roc_auc" else entry.metric
+        lines.append(f"| {entry.name} | {sizes} | {kind} | {splits} | {metric} |")
+    return "\n".join(lines)
+
+
+def measured_table(facts: Facts) -> str:
+    """Homophily, self-loops, splits and leaks of every dataset at hand."""
+    lines = ["| dataset | " + " | ".join(AGREEMENT.values()) + " | self-loops | first split | duplicates |"]
+    lines.append("| --- |" + " ---: |" * (len(AGREEMENT) + 3))
+    for name, mine in facts.items():
+        agreement = " | ".join(_cell(mine[key]) for key in AGREEMENT)
+        first = " / ".join(_cell(size) for size in mine["split_sizes"][0].values())
+        lines.append(f"| {name} | {agreement} | {_cell(mine['self_loops'])} | {first} | {_leak(mine):.0%} |")
+    return "\n".join(lines)
+
+
+def dataset_notes(facts: Facts) -> str:
+    """What the catalog and `gpcn inspect` warn of, and the source of each dataset; then the licences."""
+    lines = ["| dataset | what to know | source |", "| --- | --- | --- |"]
+    licences: dict[str, list[str]] = {}
+    for entry in map(catalog.entry, catalog.names()):
+        known = [entry.note, *(f"`gpcn inspect`: {each}" for each in facts.get(entry.name, {}).get("warnings", ()))]
+        lines.append(f"| {entry.name} | {'<br>'.join(each for each in known if each) or '–'} | {entry.citation} |")
+        licences.setdefault(entry.licence, []).append(entry.name)
+    stated = [f"- {licence[0].upper()}{licence[1:]}: {', '.join(names)}." for licence, names in licences.items()]
+    return "\n".join([*lines, "", "Licences:", "", *stated])
+
+
+def _cell(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+def _leak(facts: dict[str, Any]) -> float:
+    """The share of test nodes with a duplicate in train, mean over splits."""
+    pairs = zip(facts["train_test_duplicates_per_split"], facts["split_sizes"], strict=True)
+    shares = [leak / sizes["test"] for leak, sizes in pairs]
+    return float(sum(shares) / len(shares))
 
 
 def speed_table() -> str:
@@ -99,11 +143,22 @@ def results() -> None:
     put_between(ROOT / "README.md", "results", page.best_table(table))
 
 
+def datasets() -> None:
+    """The tables of docs/datasets.md, and the README's, from the catalog and the datasets at hand."""
+    facts, guide = facts_at_hand(), ROOT / "docs" / "datasets.md"
+    put_between(ROOT / "README.md", "datasets", dataset_table(facts))
+    put_between(guide, "catalog", catalog_table())
+    put_between(guide, "measured", measured_table(facts))
+    put_between(guide, "notes", dataset_notes(facts))
+
+
 if __name__ == "__main__":
-    results()
-    if sys.argv[1:] == ["results"]:
-        sys.exit()
-    put_between(ROOT / "README.md", "datasets", dataset_table())
-    put_between(ROOT / "README.md", "speed", speed_table())
-    put_between(ROOT / "README.md", "demo", demo_output())
-    picture("chameleon", ROOT / "docs" / "images" / "inspect.svg")
+    wanted = sys.argv[1:]
+    if wanted in ([], ["results"]):
+        results()
+    if wanted in ([], ["datasets"]):
+        datasets()
+    if not wanted:
+        put_between(ROOT / "README.md", "speed", speed_table())
+        put_between(ROOT / "README.md", "demo", demo_output())
+        picture("chameleon", ROOT / "docs" / "images" / "inspect.svg")

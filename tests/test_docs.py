@@ -1,26 +1,96 @@
-"""Documentation that is run: every Python block of README and docs."""
+"""Documentation that is checked: every Python block is run, every link followed, every generated table made again."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
+import runpy
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import gpcn
+import gpcn.nn
+
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DATASETS = ROOT / "docs" / "datasets.md"
 BLOCKS = {page: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for page in PAGES}
+WITH_BLOCKS = [page for page in PAGES if BLOCKS[page]]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if BLOCKS[page]], ids=lambda page: page.name)
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # what one block of a page writes, the next may read
+    """One after the other in one folder: a block may read what an earlier one wrote, but imports all it needs."""
+    monkeypatch.chdir(tmp_path)
     for number, block in enumerate(BLOCKS[page]):
-        exec(compile(block, f"{page.name}, block {number}", "exec"), {"__name__": "docs"})
+        exec(compile(block, f"{name_of(page)}, block {number}", "exec"), {"__name__": "docs"})
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
+            assert page.name == "README.md" or (ROOT / "docs") in (page.parent / target).resolve().parents, (
+                f"{page.name} points to {target}, which is not part of the site"
+            )
+
+
+@pytest.mark.parametrize("module", [gpcn, gpcn.nn], ids=["gpcn", "gpcn.nn"])
+def test_every_public_name_is_in_the_reference(module: Any) -> None:
+    told = {
+        name
+        for page in (ROOT / "docs" / "api").glob("*.md")
+        for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)
+    }
+    assert {f"{module.__name__}.{name}" for name in module.__all__} <= told
+
+
+@pytest.fixture(scope="module")
+def generate() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "docs" / "generate.py"))
+
+
+def between(page: Path, marker: str) -> str:
+    (found,) = re.findall(f"<!-- {marker} -->\n\n(.*?)\n\n<!-- /{marker} -->", page.read_text(), re.DOTALL)
+    return str(found)
+
+
+def test_the_table_of_datasets_is_the_catalogs(generate: dict[str, Any]) -> None:
+    assert between(DATASETS, "catalog") == generate["catalog_table"](), "run: make docs-data"
+
+
+@pytest.mark.mirror
+def test_what_is_told_of_datasets_is_what_inspect_says(generate: dict[str, Any], mirror: Path) -> None:
+    facts = generate["facts_at_hand"](mirror)
+    assert between(ROOT / "README.md", "datasets") == generate["dataset_table"](facts), "run: make docs-data"
+    assert between(DATASETS, "measured") == generate["measured_table"](facts), "run: make docs-data"
+    assert between(DATASETS, "notes") == generate["dataset_notes"](facts), "run: make docs-data"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mkdocstrings_handlers") is None, reason="needs the extra docs")
+def test_the_site_is_built_without_a_warning_and_asks_nothing_of_other_hosts(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    env = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    answer = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert "WARNING" not in answer.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) >= len(PAGES) - 1
+    assert not list((tmp_path / "site").rglob("*.py"))
+    for page in pages:
+        text = page.read_text()
+        loaded = re.findall(r"<(?:link|script|img|iframe|source|object|embed|video|audio)\b[^>]*>", text)
+        assert [tag for tag in loaded if re.search(r"""(?:href|src|srcset|data)=["']?(?:https?:)?//""", tag)] == []
+        assert 'class="mermaid"' not in text  # the theme would load a script for it
+    for sheet in (tmp_path / "site").rglob("*.css"):
+        assert not re.search(r"""(?:url\(\s*["']?|@import\s+["'])(?:https?:)?//""", sheet.read_text()), sheet

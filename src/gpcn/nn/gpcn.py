@@ -34,7 +34,8 @@ class GPCN(PolynomialModel):
         gamma: `γ`, the residual scale.
         coefficients: `binomial`, what the recursion expands to, `binom(L, k) γ^k`; `printed`, as typeset in the paper,
             `L γ^k` for `1 ≤ k < L`. They differ from `L = 4` on.
-        (others as in `PolynomialModel`)
+
+    All other options are those of `PolynomialModel`.
     """
 
     def __init__(
@@ -83,7 +84,8 @@ class AGPCN(PolynomialModel):
             share of itself (with many layers and a small `γ` a plain step is many times the coefficient); `scales`
             learns one `s_i` per residual layer, as the published code does, so that `θ_k = e_k(s)`, a strict subset.
         gamma: where learning starts: at GPCN's coefficients with this `γ`.
-        (others as in `PolynomialModel`)
+
+    All other options are those of `PolynomialModel`.
     """
 
     def __init__(
@@ -144,7 +146,8 @@ class GeneralizedGPCN(PolynomialModel):
 
     Args:
         gamma: `γ`, the residual scale.
-        (others as in `PolynomialModel`)
+
+    All other options are those of `PolynomialModel`.
     """
 
     def __init__(
