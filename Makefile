@@ -10,7 +10,7 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test browser accuracy reproduce lint types format bench docs docs-data clean
+.PHONY: demo test browser accuracy reproduce lint types format bench bench-search bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -56,6 +56,13 @@ format: $(STAMP)
 bench: $(STAMP)  ## one training epoch side by side with the alternatives (about 15 minutes)
 	$(BIN)/python -W ignore benchmarks/epoch.py --save
 	$(BIN)/python -W ignore benchmarks/protocol.py --save
+
+bench-search: $(STAMP)  ## a search side by side with the obvious loop (about 15 minutes)
+	$(BIN)/python -W ignore benchmarks/search.py --save
+
+bench-auto: $(STAMP)  ## auto on nine benchmarks, three splits, five minutes each (two hours; stop and resume)
+	$(BIN)/python -W ignore benchmarks/auto.py
+	$(BIN)/python docs/generate.py results
 
 docs: $(STAMP)  ## docs/ as a static site in site/; any warning ends it (the variable: no notice about the theme's next version)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -64,6 +64,23 @@ def reproduction_table(rows: list[dict[str, Any]], total: dict[str, float]) -> s
     return "\n".join([*lines, _minutes("**all**", total)])
 
 
+def search_table(rows: list[dict[str, Any]]) -> str:
+    """Evaluations a minute at equal work, and the job of finding the best of some configurations."""
+    lines = [
+        "| dataset | space | evaluations a minute | as published | speed-up | two jobs | the job, s | as published, s "
+        "| speed-up | place of its choice |",
+        "| --- | --- |" + " ---: |" * 8,
+    ]
+    for row in rows:
+        equal = f"{row['per_minute']:.0f} | {row['published_per_minute']:.1f} | **{row['speedup']:.1f}×**"
+        job = f"{row['study_s']:.0f} | {row['job_published_s']:,.0f} | **{row['job_speedup']:.0f}×**"
+        place = f"{row['place']} of {row['configurations']}, {row['behind']:.2f} points behind"
+        if row["place"] == 1:
+            place = f"1 of {row['configurations']}"
+        lines.append(f"| {row['dataset']} | {row['space']} | {equal} | {row['two_jobs']:.2f}× | {job} | {place} |")
+    return "\n".join(lines)
+
+
 def _minutes(name: str, sums: dict[str, float]) -> str:
     times = f"{sums['ours_s'] / 60:.1f} | {sums['published_s'] / 60:.1f}"
     return f"| {name} | {sums['epochs']:,} | {times} | **{sums['published_s'] / sums['ours_s']:.1f}×** |"

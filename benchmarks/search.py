@@ -28,6 +28,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import contender, machine
+from benchmarks.performance_page import PAGE, put_between, search_table
 from gpcn import Graph, load
 from gpcn.paper.evaluations import commit
 from gpcn.training.probe import RULES
@@ -128,7 +129,7 @@ def main() -> None:
     parser.add_argument("--spaces", default="default,paper")
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--sample", type=int, default=5)
-    parser.add_argument("--save", action="store_true", help="write benchmarks/search.json")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/search.json and docs/performance.md")
     options = parser.parse_args()
     rows = [
         measure(name, kind, options.epochs, options.sample)
@@ -137,6 +138,7 @@ def main() -> None:
     ]
     if options.save:
         (HERE / "search.json").write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+        put_between(PAGE, "search", search_table(rows))
     if options.json:
         print(json.dumps(rows, indent=1))
         return
