@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
 import random
+import re
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +196,24 @@ def test_time_is_kept(graph_file: Path, tmp_path: Path) -> None:
     answer = run(graph_file, *long, "--budget", "3s", "--out", tmp_path / "s", "--json")
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["evaluations"] == 0
+
+
+def test_on_a_terminal_a_table_of_the_best_lives_while_it_runs(graph_file: Path, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
+    words = command(graph_file, *SETTINGS, "--model", "gpcn", "--budget", 6, "--out", tmp_path / "s")
+    env = os.environ | {"TERM": "xterm"}
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=env, text=True)
+    os.close(theirs)
+    seen = b""
+    with suppress(OSError):  # the other side hangs up at the end
+        while part := os.read(ours, 65536):
+            seen += part
+    os.close(ours)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, seen.decode()
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    assert "best so far" in shown
+    assert re.search(r"\d of 6 ended, \d+ evaluations/min", shown)
+    assert re.search(r"#\d gpcn +\d+\.\d\d +\d +layers=", shown)
+    assert "6 of" in printed.splitlines()[0]

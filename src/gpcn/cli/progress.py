@@ -1,4 +1,4 @@
-"""Progress of training on a terminal: a line per split, with loss, score, rate and time left; silent elsewhere."""
+"""Progress on a terminal: of training a line per split, of a search a table of the best; silent elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -19,10 +20,14 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 from rich.text import Text
 
+from gpcn.cli.output import safe, table
 from gpcn.paper.evaluations import Question
 from gpcn.training.parallel import Tick
+
+SHOWN = 5  # of the best configurations
 
 
 class _Rate(ProgressColumn):
@@ -83,26 +88,38 @@ def counting_progress(title: str) -> Iterator[Callable[[int, int, Question], Non
 
 @contextmanager
 def study_progress(budget: Any) -> Iterator[Callable[[Any], None] | None]:
-    """A function to call with the ledger after every evaluation: best so far, rate, time left; `None` unwatched."""
-    from gpcn.tuning.study import best
-
+    """A function to call with the ledger after every evaluation, for a live table; `None` where nobody is watching."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
     timed = budget.seconds is not None
-    columns = TextColumn("{task.fields[news]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
-    with _shown(*columns, speed_estimate_period=600) as progress:
-        if progress is None:
-            yield None
-            return
-        start, made = time.monotonic(), 0
-        task = progress.add_task("tune", total=budget.seconds if timed else budget.configurations, news="")
+    news = TextColumn("{task.fields[news]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    bar = Progress(TextColumn("tune"), BarColumn(bar_width=24), *news, console=console, speed_estimate_period=600)
+    task = bar.add_task("", total=budget.seconds if timed else budget.configurations, news="")
+    start, made = time.monotonic(), 0
+    with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
 
         def watch(ledger: Any) -> None:
             nonlocal made
             made += 1
             spent = time.monotonic() - start
-            ranking = best(ledger)
-            top = f"best {ranking[0][1]:.2f} {ranking[0][0].config.model}, " if ranking else ""
-            news = f"{top}{60 * made / max(spent, 1e-9):.0f} evaluations/min"
             ended = sum(trial.state != "running" for trial in ledger.trials)
-            progress.update(task, completed=spent if timed else ended, news=news)
+            rate = f"{ended} of {len(ledger.trials)} ended, {60 * made / max(spent, 1e-9):.0f} evaluations/min"
+            bar.update(task, completed=spent if timed else ended, news=rate)
+            live.update(Group(_standing(ledger), bar))
 
         yield watch
+
+
+def _standing(ledger: Any) -> Table:
+    """The best so far, and how far each came."""
+    from gpcn.tuning.study import best
+
+    rows = table("best so far", "val", "splits", "settings", numeric=("val", "splits"))
+    for trial, score, _ in best(ledger)[:SHOWN]:
+        settings = {name: trial.config[name] for name in ledger.space.choices[trial.config.model]}
+        words = " ".join(f"{name}={value}" for name, value in settings.items())
+        seen = {key.split(":")[1] for key in trial.outcomes}
+        rows.add_row(f"#{trial.number} {trial.config.model}", f"{score:.2f}", str(len(seen)), safe(words))
+    return rows

@@ -95,7 +95,7 @@ def tune(
     if sum(each is not None for each in (graph, resume, show)) != 1:
         raise ConfigError("name one of: a GRAPH to search on, --resume DIR, --show DIR")
     if show is not None:
-        _report(describe(Ledger.open(show, storage)), show, json)
+        _report(describe(Ledger.open(show, storage) if storage else Ledger.read(show)), show, json)
         return
     limit = read_budget(budget)
     if resume is not None:
