@@ -1,4 +1,4 @@
-"""One storage for several studies and several machines: nothing is mixed up, and one driver at a time writes."""
+"""One storage for several studies and machines: nothing is mixed up, and one driver at a time writes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import Budget, header, tune
+from tests.tuning import postgres
 
 PLAN = Plan.of([0], 4, size=3)
 
@@ -28,10 +31,19 @@ def graph() -> Graph:
     return synthesize(nodes=60, splits=1)
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('storage') / 'shared.db'}"
+        return
+    with postgres.server() as address:
+        yield address
+
+
 @pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def url(storage: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(leases, "RENEW", 0.1)
-    return f"sqlite:///{tmp_path / 'shared.db'}"
+    return storage
 
 
 def space(hidden: int = 4) -> Space:
@@ -39,7 +51,9 @@ def space(hidden: int = 4) -> Space:
 
 
 def begun(graph: Graph, folder: Path, url: str) -> Ledger:
-    return Ledger.create(folder, header(graph, space(), PLAN, seed=0, source=None), url)
+    """A study; those of one test are the same one, wherever their folders are."""
+    seed = zlib.crc32(str(folder.parent).encode())
+    return Ledger.create(folder, header(graph, space(), PLAN, seed=seed, source=None), url)
 
 
 def test_two_studies_of_one_graph_in_one_storage_stay_two(graph: Graph, tmp_path: Path, url: str) -> None:
@@ -65,7 +79,7 @@ def test_a_second_driver_from_elsewhere_is_refused_and_one_after_the_other_is_no
 
 
 def lease(ledger: Ledger) -> Lease:
-    return Lease(ledger._storage, "a-study")
+    return Lease(ledger._storage, f"study {ledger.seed}")
 
 
 def test_of_three_that_begin_at_once_one_goes_on(graph: Graph, tmp_path: Path, url: str) -> None:
@@ -123,3 +137,23 @@ def test_who_lost_the_study_writes_nothing_more(graph: Graph, tmp_path: Path, ur
         with pytest.raises(CheckpointError, match="taken this study over"):
             ledger.add(0, 0, space().point("gpcn", {}))
     assert not begun(graph, tmp_path / "two", url).trials
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://anna:secret@127.0.0.1:9/x", "cannot be opened at postgresql://127.0.0.1:9/x: "),
+        (
+            "postgresql+nodriver://anna:secret@127.0.0.1:9/x",
+            "cannot be opened at postgresql\\+nodriver://127.0.0.1:9/x",
+        ),
+        ("nonsense", "cannot be opened at nonsense: "),
+    ],
+)
+def test_a_storage_that_cannot_be_had_is_one_sentence_without_the_password(
+    graph: Graph, tmp_path: Path, url: str, expected: str
+) -> None:
+    with pytest.raises(CheckpointError, match=expected) as caught:
+        begun(graph, tmp_path / "one", url)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from optuna.exceptions import DuplicatedStudyError
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.study import StudyDirection
 from optuna.trial import TrialState, create_trial
+from sqlalchemy.pool import NullPool
 
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError
@@ -186,10 +188,17 @@ def read_header(folder: Path) -> dict[str, Any]:
 def _storage(folder: Path, url: str | None) -> BaseStorage:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     file = folder / "study.db"
+    options: dict[str, Any] = {"connect_args": {"timeout": 60}}
+    if url is not None:  # a server's connections are few, and a search needs one for a moment now and then
+        options = {"poolclass": NullPool}
     try:
-        return RDBStorage(
-            url or f"sqlite:///{file.resolve()}", engine_kwargs={"connect_args": {"timeout": 60}} if not url else None
-        )
+        return RDBStorage(url or f"sqlite:///{file.resolve()}", engine_kwargs=options)
+    except ImportError as error:
+        raise ConfigError(f"there is no driver for {_without_password(url)}; pip install 'gpcn[postgres]'") from error
     except Exception as error:
-        where = url or str(file)
-        raise CheckpointError(f"the study cannot be opened at {where.split('@')[-1]}: {error}") from error
+        told = str(error).splitlines()[0]
+        raise CheckpointError(f"the study cannot be opened at {_without_password(url) or file}: {told}") from error
+
+
+def _without_password(url: str | None) -> str:
+    return re.sub(r"://[^/@]*@", "://", url or "")
