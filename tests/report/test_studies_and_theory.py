@@ -80,7 +80,7 @@ def test_a_study_that_was_not_begun_is_not_made_by_looking(tmp_path: Path, folde
 
 
 def test_auto_is_its_study_its_reasons_and_its_first_voter(graph: Graph, tmp_path: Path) -> None:
-    told = auto(graph, SerialExecutor(graph), out=tmp_path / "chosen", seconds=6, splits=[0])
+    told = auto(graph, SerialExecutor(graph), out=tmp_path / "chosen", seconds=20, splits=[0])
     found = report.write([tmp_path / "chosen"], tmp_path / "r.html")
     assert [each["kind"] for each in found["sections"]] == ["study", "run"]
     assert found["sections"][0]["name"] == "chosen"
