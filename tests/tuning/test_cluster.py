@@ -17,6 +17,7 @@ import pytest
 
 from gpcn import save, synthesize
 from gpcn.tuning.ledger import Ledger
+from tests.tuning.processes import below
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
 WORDS = ("--model", "gpcn-link", "--set", "hidden=8", "--set", "epochs=600", "--set", "patience=600")
@@ -29,27 +30,6 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def parents() -> dict[int, tuple[int, str]]:
-    """Of every process, its parent and its words."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_text().replace("\0", " ")
-            found[int(folder.name)] = (int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1]), words)
-        except (OSError, ValueError, IndexError):
-            continue
-    return found
-
-
-def below(ancestor: int) -> dict[int, str]:
-    """The process, and all that it started."""
-    known = parents()
-    found = {ancestor}
-    while more := {pid for pid, (parent, _) in known.items() if parent in found} - found:
-        found |= more
-    return {pid: known[pid][1] for pid in found if pid in known}
-
-
 def end(node: subprocess.Popen[bytes]) -> None:
     """A whole node at once, as if its machine had lost power."""
     for pid in below(node.pid):
@@ -60,7 +40,7 @@ def end(node: subprocess.Popen[bytes]) -> None:
     node.wait()
 
 
-def wait_for(truth: Callable[[], Any], what: str, seconds: float = 120) -> Any:
+def wait_for(truth: Callable[[], Any], what: str, seconds: float = 300) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := truth()):
         if time.monotonic() > deadline:
@@ -132,7 +112,7 @@ def test_a_study_survives_a_killed_worker_and_a_lost_node(cluster: Cluster, grap
         wait_for(lambda: evaluating(cluster.second), "the second node never worked")
         assert driver.poll() is None
         end(cluster.second)
-        _, told = driver.communicate(timeout=300)
+        _, told = driver.communicate(timeout=600)
     finally:
         driver.kill()
     assert driver.returncode == 0, told.decode()

@@ -20,6 +20,7 @@ from gpcn.tuning.executors import RETRIES, Executor
 from gpcn.tuning.executors.local import LocalExecutor, SharedGraph, opened
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.tasks import Evaluator, Task
+from tests.tuning.processes import below, cpu_seconds
 
 GRAPH = synthesize(nodes=200, classes=3, degree=4, splits=2, seed=5)
 
@@ -113,25 +114,12 @@ class TestContract:
 
 
 def workers() -> dict[int, float]:
-    """Processes that evaluate: children of this one, and Ray's, with their CPU seconds."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_text().replace("\0", " ")
-            parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError):
-            continue
-        if (parent == os.getpid() and "spawn_main" in words) or words.startswith("ray::_evaluate"):
-            found[int(folder.name)] = cpu_seconds(int(folder.name))
-    return found
-
-
-def cpu_seconds(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Processes of ours that evaluate, our own and those of the Ray that we started, with their CPU seconds."""
+    return {
+        pid: cpu_seconds(pid)
+        for pid, words in below(os.getpid()).items()
+        if words.startswith("ray::_evaluate") or (pid != os.getpid() and "spawn_main" in words)
+    }
 
 
 def test_a_task_that_kills_every_worker_fails_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import socket
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -83,7 +84,7 @@ class RayExecutor:
                 "_node_ip_address": "127.0.0.1",
             }
         try:
-            self._ray.init(address=address, **options)
+            self._ray.init(address=address or "local", **options)  # else Ray joins whatever cluster it finds
         except (ConnectionError, RuntimeError, ValueError) as error:
             where = address or "this machine"
             raise ConfigError(
@@ -104,12 +105,16 @@ def _answers(address: str) -> bool:
 
 
 def _ray() -> Any:
-    """Ray, which reads its environment when it is imported. Whoever has a token for clusters shows it."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    known = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
-    if known or (Path.home() / ".ray" / "auth_token").is_file():
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    """Ray, which reads its environment when it is imported; whoever has a token for clusters shows it.
+
+    A script that imported Ray before has decided for itself: what is set now would reach its servers, but not it.
+    """
+    if "ray" not in sys.modules:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        known = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+        if known or (Path.home() / ".ray" / "auth_token").is_file():
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
         import ray.exceptions
