@@ -28,6 +28,7 @@ from gpcn.paper.evaluations import Question
 from gpcn.training.parallel import Tick
 
 SHOWN = 5  # of the best configurations
+BETWEEN = 0.5  # seconds, at least, from one table to the next
 
 
 class _Rate(ProgressColumn):
@@ -97,13 +98,16 @@ def study_progress(budget: Any) -> Iterator[Callable[[Any], None] | None]:
     news = TextColumn("{task.fields[news]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
     bar = Progress(TextColumn("tune"), BarColumn(bar_width=24), *news, console=console, speed_estimate_period=600)
     task = bar.add_task("", total=budget.seconds if timed else budget.configurations, news="")
-    start, made = time.monotonic(), 0
+    start, made, drawn = time.monotonic(), 0, 0.0
     with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
 
         def watch(ledger: Any) -> None:
-            nonlocal made
+            nonlocal made, drawn
             made += 1
             spent = time.monotonic() - start
+            if spent - drawn < BETWEEN and made > 1:
+                return
+            drawn = spent
             ended = sum(trial.state != "running" for trial in ledger.trials)
             rate = f"{ended} of {len(ledger.trials)} ended, {60 * made / max(spent, 1e-9):.0f} evaluations/min"
             bar.update(task, completed=spent if timed else ended, news=rate)
@@ -120,6 +124,6 @@ def _standing(ledger: Any) -> Table:
     for trial, score, _ in best(ledger)[:SHOWN]:
         settings = {name: trial.config[name] for name in ledger.space.choices[trial.config.model]}
         words = " ".join(f"{name}={value}" for name, value in settings.items())
-        seen = {key.split(":")[1] for key in trial.outcomes}
+        seen = {key.split(":")[1] for key in trial.outcomes}  # splits
         rows.add_row(f"#{trial.number} {trial.config.model}", f"{score:.2f}", str(len(seen)), safe(words))
     return rows

@@ -24,8 +24,11 @@ Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Splits at once 
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides every random draw (default: 0).")]
 RandomSplits = Annotated[
-    int, typer.Option("--random-splits", metavar="N", help="N random 50/25/25 splits where the graph has none.")
+    int, typer.Option("--random-splits", metavar="N", help="N random 50/25/25 splits, instead of those the graph has.")
 ]
+
+
+MOST_SPLITS = 100_000
 
 
 def split_at_random(graph: Graph, told: dict[str, Any], count: int, seed: int) -> Graph:
@@ -36,15 +39,15 @@ def split_at_random(graph: Graph, told: dict[str, Any], count: int, seed: int) -
     return random_splits(graph, count=count, seed=seed)
 
 
-def read_settings(given: list[str] | None) -> dict[str, Any]:
+def read_settings(given: list[str] | None, option: str = "--set") -> dict[str, Any]:
     """`KEY=VALUE` texts as a mapping; values stay text and are checked by whoever knows their type."""
     found: dict[str, Any] = {}
     for text in given or ():
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
-            raise ConfigError(f"--set {text!r} is not of the form KEY=VALUE, such as hidden=512")
+            raise ConfigError(f"{option} {text!r} is not of the form KEY=VALUE, such as hidden=512")
         if not name.strip().isidentifier():
-            raise ConfigError(f"--set {text!r} does not begin with a setting's name, such as hidden=512")
+            raise ConfigError(f"{option} {text!r} does not begin with a setting's name, such as hidden=512")
         found[name.strip()] = value.strip()
     return found
 
@@ -58,5 +61,7 @@ def read_splits(text: str | None) -> list[int] | None:
         match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
         if match is None or (match[2] and int(match[2]) < int(match[1])):
             raise ConfigError(f"--splits {text!r} cannot be read; expected numbers and ranges such as 0-9 or 0,2,5")
+        if int(match[2] or match[1]) > MOST_SPLITS:
+            raise ConfigError(f"--splits {text!r} names more splits than any graph has; expected such as 0-9 or 0,2,5")
         numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
     return numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,16 +34,24 @@ from gpcn.cli.training_options import (
 )
 from gpcn.errors import ConfigError
 
+if TYPE_CHECKING:
+    from gpcn.tuning.wish import Wish
+
 ENGINES = ("local", "ray")
-EPOCHS, PATIENCE = 300, 60  # of a search, where --set says nothing else
+DEFAULT = "100"  # configurations
+ANY_TIME = {"graph", "budget", "resume", "show", "engine", "address", "jobs", "storage", "json", "mirror"}
 
 
 def tune(
+    context: typer.Context,
     graph: Annotated[str | None, typer.Argument(metavar="GRAPH", help="A dataset, or a file of edges.")] = None,
     model: Annotated[str, typer.Option("--model", "-m", help="A model, family (GPCN and its kin), or all.")] = "family",
     budget: Annotated[
-        str, typer.Option("--budget", metavar="200|30m", help="Configurations in all, or time from now.")
-    ] = "100",
+        str | None,
+        typer.Option(
+            "--budget", metavar="200|30m", help="Configurations in all, or time from now (100; resumed: as before)."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the study.")] = None,
     space: Annotated[str, typer.Option("--space", help="default, or paper: the exact grid of the paper.")] = "default",
     settings: Settings = None,
@@ -86,18 +94,23 @@ def tune(
     from gpcn.training.source import load_again
     from gpcn.tuning.ledger import Ledger, read_header
     from gpcn.tuning.schedule import Plan
-    from gpcn.tuning.space import Space, models_of
     from gpcn.tuning.study import header
     from gpcn.tuning.summary import describe, read_budget
+    from gpcn.tuning.wish import Wish, check_place, last_wish
 
     if engine not in ENGINES:
         raise ConfigError(f"--engine is {engine!r}; expected local or ray")
+    if budget is not None:
+        read_budget(budget)
     if sum(each is not None for each in (graph, resume, show)) != 1:
         raise ConfigError("name one of: a GRAPH to search on, --resume DIR, --show DIR")
+    there = resume or show
+    if there is not None:
+        _refuse_what_a_study_has(context, there)
+        check_place(there, storage)
     if show is not None:
-        _report(describe(Ledger.open(show, storage) if storage else Ledger.read(show)), show, json)
+        _report(describe(Ledger.read(show, storage)), show, json)
         return
-    limit = read_budget(budget)
     if resume is not None:
         folder, told = resume, read_header(resume)
         loaded = load_again(told["graph"].get("source") or {}, resume, mirror=mirror)
@@ -107,16 +120,17 @@ def tune(
         if out is None:
             raise ConfigError("a study needs a folder; name one with --out, such as --out studies/texas")
         folder = out
-        fixed = {"epochs": EPOCHS, "patience": PATIENCE, **read_settings(settings)}
-        chosen = Space.of(models_of(model), space, fixed=fixed, tried=_read_tried(tried))
+        chosen = _space(model, space, read_settings(settings), _read_tried(tried))
         place = str(graph)
         loaded = load_with_options(place, mirror, nodes, source, target, weight, id, label, features, split, undirected)
         origin = source_of(place, nodes, source, target, weight, id, label, features, split, undirected)
         loaded = split_at_random(loaded, origin, random, seed or 0)
         numbers = _numbers(loaded, read_splits(splits))
-        plan = Plan.of(numbers, int(fixed["epochs"]), size=generation)
+        plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
         told = header(loaded, chosen, plan, seed=seed or 0, source=origin)
-    ledger = _drive(folder, told, storage, loaded, engine, address, jobs, limit)
+    asked = last_wish(folder)
+    wish = Wish.of(folder, budget or (asked.budget if resume and asked is not None else DEFAULT), storage)
+    ledger = _drive(folder, told, storage, loaded, engine, address, jobs, wish)
     _report(describe(ledger), folder, json)
 
 
@@ -128,7 +142,7 @@ def _drive(
     engine: str,
     address: str | None,
     jobs: int | None,
-    limit: Any,
+    wish: Wish,
 ) -> Any:
     from gpcn.cli.progress import study_progress
     from gpcn.locking import locked
@@ -136,9 +150,12 @@ def _drive(
     from gpcn.tuning.executors.local import LocalExecutor
     from gpcn.tuning.ledger import Ledger
     from gpcn.tuning.study import drive
+    from gpcn.tuning.summary import read_budget
 
+    limit = read_budget(wish.budget)
     with locked(folder):
         ledger = Ledger.create(folder, {name: value for name, value in told.items() if name != "format"}, storage)
+        wish.keep(folder)
         executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
         try:
             with ledger.driven(), study_progress(limit) as watch:
@@ -154,8 +171,32 @@ def _numbers(graph: Any, wanted: list[int] | None) -> list[int]:
     return check_splits(graph, wanted)
 
 
+def _space(model: str, kind: str, settings: dict[str, Any], tried: dict[str, list[str]]) -> Any:
+    from gpcn.tuning.space import EPOCHS, PATIENCE, Space, models_of
+
+    if "epochs" in tried:
+        raise ConfigError(
+            "epochs cannot be tried, for the search itself gives them out; set the most with --set epochs=N"
+        )
+    both = sorted(settings.keys() & tried.keys())
+    if both:
+        raise ConfigError(f"{both[0]} is both set and tried; expected one of --set and --try for it")
+    usual = {name: value for name, value in (("epochs", EPOCHS), ("patience", PATIENCE)) if name not in tried}
+    return Space.of(models_of(model), kind, fixed=usual | settings, tried=tried)
+
+
+def _refuse_what_a_study_has(context: typer.Context, folder: Path) -> None:
+    """Options that say what a study is of are for a new one."""
+    for name in context.params.keys() - ANY_TIME:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = next(each.opts[-1] for each in context.command.params if each.name == name)
+            raise ConfigError(f"{option} is for a new study, and {folder} holds one; leave it out")
+
+
 def _read_tried(given: list[str] | None) -> dict[str, list[str]]:
-    return {name: [part.strip() for part in values.split(",")] for name, values in read_settings(given).items()}
+    told = read_settings(given, "--try")
+    return {name: [part.strip() for part in values.split(",")] for name, values in told.items()}
 
 
 def _report(found: dict[str, Any], folder: Path, json: bool) -> None:

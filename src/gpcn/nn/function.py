@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+_transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)  # a PyTorch without it: as usual
+
 
 class Function(torch.autograd.Function):
     """Give `forward` all its arguments, by position."""
@@ -17,6 +19,6 @@ class Function(torch.autograd.Function):
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """As `torch.autograd.Function.apply`."""
-        if torch._C._are_functorch_transforms_active():
+        if _transformed():
             return super().apply(*args)  # type: ignore[no-untyped-call]
         return super(torch.autograd.Function, cls).apply(*args)  # type: ignore[misc]

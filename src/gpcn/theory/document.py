@@ -59,7 +59,7 @@ class TheoryDocument:
             return _of_bound(told) if kind == BOUND else cls(**_spectrum(told, told))
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise DataError(
                 f"{path} is damaged ({error!r}); make it again with gpcn bound or spectrum --out"
             ) from error
@@ -94,7 +94,7 @@ def _of_bound(told: Mapping[str, Any]) -> TheoryDocument:
     return TheoryDocument(
         **_spectrum(told["spectrum"], told),
         model=str(told["model"]),
-        split=int(told["split"]),
+        split=int(_finite(told["split"])),
         train=_finite(told["train_score"]),
         test=_finite(told["test_score"]),
         reached=None if reached is None else (_finite(reached["mean"]), _finite(reached["error"])),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 
@@ -22,6 +23,7 @@ from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer, loss_and_score
 
 RULES = ("loss", "metric")
+MOST_KEPT = 1 << 24  # logits of validation nodes that wait to be judged together
 Rows = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -43,11 +45,13 @@ def probe(
     problem = problem or Problem.of(graph, config)
     split = graph.splits[number]
     trainer = Trainer(problem, config, split, number)
-    size = len(trainer.val)
-    order = trainer.val[torch.from_numpy(np.random.default_rng(number).permutation(size))]
+    first, second = halves(graph.labels[split.val], number, graph.metric)
+    order = trainer.val[torch.from_numpy(np.concatenate([first, second]))]
+    block = max(1, MOST_KEPT // max(1, len(order) * graph.num_classes))
     test = torch.tensor(split.test, device=problem.device)
     labels = problem.labels
     seen: list[torch.Tensor] = []
+    judged: list[Rows] = []
     last_improvement = dict.fromkeys(RULES, 0)
     best = {rule: float("inf") for rule in RULES}
     tests = dict.fromkeys(RULES, float("nan"))
@@ -58,15 +62,38 @@ def probe(
             continue
         logits = trainer.logits
         seen.append(logits[order])
+        if len(seen) == block:
+            judged.append(_of_halves(torch.stack(seen), labels[order], len(first), graph.metric))
+            seen.clear()
         _, _, loss, score = trainer.history[-1]
         for rule, value in zip(RULES, (loss, -score), strict=True):
             if value < best[rule]:
                 best[rule], last_improvement[rule] = value, trainer.epoch
                 if with_test:
                     tests[rule] = 100 * float(loss_and_score(logits[test], labels[test], graph.metric)[1])
-    numbers = _of_halves(torch.stack(seen), labels[order], size // 2, graph.metric)
-    found: dict[str, Any] = {**crossed(numbers), "epochs": trainer.epoch}
+    if seen:
+        judged.append(_of_halves(torch.stack(seen), labels[order], len(first), graph.metric))
+    found: dict[str, Any] = {**crossed(np.concatenate(judged)), "epochs": trainer.epoch}
     return found | {"test": tests} if with_test else found
+
+
+def halves(labels: npt.NDArray[Any], number: int, metric: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Places of the validation nodes, in two halves drawn at random.
+
+    Where one of them could not be scored, classes are dealt out in turn; where there are too few even for that, both
+    are the whole.
+    """
+    size = len(labels)
+    drawn = np.random.default_rng(number).permutation(size)
+    dealt = drawn[np.argsort(labels[drawn], kind="stable")]
+    for first, second in ((drawn[: size // 2], drawn[size // 2 :]), (dealt[::2], dealt[1::2])):
+        if all(_can_be_scored(labels[half], metric) for half in (first, second)):
+            return first, second
+    return drawn, drawn
+
+
+def _can_be_scored(labels: npt.NDArray[Any], metric: str) -> bool:
+    return len(labels) > 0 and (metric != "roc_auc" or len(np.unique(labels)) > 1)
 
 
 def _of_halves(logits: torch.Tensor, labels: torch.Tensor, middle: int, metric: str) -> Rows:

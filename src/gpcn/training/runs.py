@@ -191,6 +191,8 @@ def check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
 
 
 def _open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
+    if (path / "auto.json").exists():
+        raise ConfigError(f"{path} holds what --model auto chose; choose another --out")
     if (path / "config.json").exists():
         run = Run.open(path)
         if run.config.canonical() != config.canonical():

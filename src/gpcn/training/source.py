@@ -30,12 +30,23 @@ def load_again(
     if graph is None:
         if not told.get("graph"):
             raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
+        _check(told, whose)
         graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists()
     columns = Columns() if plain else _columns(whose, told)
     loaded = load(graph, nodes=nodes, columns=columns, mirror=mirror, require_labels=False)
     drawn = told.get("random_splits")
     return random_splits(loaded, count=drawn["count"], seed=drawn["seed"]) if drawn and given is None else loaded
+
+
+def _check(told: dict[str, Any], whose: Path) -> None:
+    drawn = told.get("random_splits") or {"count": 1, "seed": 0}
+    texts = [told["graph"], told.get("nodes") or ""]
+    numbers = [drawn.get("count"), drawn.get("seed")] if isinstance(drawn, dict) else [None]
+    if not all(isinstance(text, str) for text in texts) or not all(type(number) is int for number in numbers):
+        raise CheckpointError(
+            f"{whose} is damaged: it does not say where its graph came from in a way that can be read"
+        )
 
 
 def _columns(whose: Path, told: dict[str, Any]) -> Columns:

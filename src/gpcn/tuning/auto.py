@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -20,22 +21,22 @@ from typing import Any
 import numpy as np
 
 from gpcn.atomic import replacing
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.errors import CheckpointError, ConfigError, TrainingError
 from gpcn.graph import Graph
+from gpcn.locking import locked
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import evaluate, summarize
-from gpcn.training.runs import Run, train
+from gpcn.training.runs import Run, check_splits, train
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.portfolio import PORTFOLIO, SIGNALS
 from gpcn.tuning.schedule import Plan
-from gpcn.tuning.space import FAMILY, Space
+from gpcn.tuning.space import EPOCHS, FAMILY, PATIENCE, Space
 from gpcn.tuning.study import Budget, best, tune
 from gpcn.tuning.tasks import Task
 
 SEARCH_SPLITS = 3  # more tell little that the first do not
-EPOCHS, PATIENCE = 300, 60
 VOTERS = (1, 3, 5)
 SHARES = {"signals": 0.3, "search": 0.75}  # of the budget spent when each step ends
 Say = Callable[[str], None]
@@ -63,8 +64,24 @@ def auto(
     """Choose, train and keep the result in `out`; what `gpcn train` returns, with `why`, `signals` and `members`."""
     if not seconds > 0:
         raise ConfigError(f"the budget is {seconds} seconds; expected more than none")
-    start, folder = time.monotonic(), Path(out)
-    numbers = list(range(len(graph.splits))) if splits is None else sorted(set(splits))
+    folder, numbers = Path(out), check_splits(graph, splits)
+    if (folder / "config.json").exists():
+        raise ConfigError(f"{folder} holds a run of another model; choose another --out")
+    with locked(folder):
+        return _auto(graph, executor, folder, seconds, numbers, seed, source, say)
+
+
+def _auto(
+    graph: Graph,
+    executor: Executor,
+    folder: Path,
+    seconds: float,
+    numbers: list[int],
+    seed: int,
+    source: dict[str, Any] | None,
+    say: Say,
+) -> dict[str, Any]:
+    start = time.monotonic()
     signals, why = look(graph, executor, numbers[0], seed, start + SHARES["signals"] * seconds)
     for text in why:
         say(text)
@@ -82,28 +99,50 @@ def auto(
     tried = sum(bool(trial.outcomes) for trial in ledger.trials)
     why.append(f"{tried} configurations tried; the best, {ranking[0][0].config.model}, has {ranking[0][1]:.2f}")
     say(why[-1])
-    voters: list[Voter] = []
-    for place, (trial, score, rule) in enumerate(ranking[: max(VOTERS)]):
-        if place and time.monotonic() - start > seconds * (1 - 0.1 / max(VOTERS)):
+    found, voters = _earlier(folder, graph, numbers), list[Voter]()
+    for trial, score, rule in ranking:
+        takes = max(each["seconds"] for each in trial.outcomes.values()) * math.ceil(len(numbers) / executor.workers)
+        if len(voters) == max(VOTERS) or (voters and time.monotonic() - start + takes > seconds):
             break
         told = trial.config.to_json()
         told["training"] = {**told["training"], "select": rule}
-        path = folder / "members" / f"{place:02d}"
-        train(graph, TrainConfig.from_json(told), out=path, splits=numbers, jobs=executor.workers, source=source)
+        path = folder / "members" / f"{trial.number:04d}-{rule}"
+        try:
+            train(graph, TrainConfig.from_json(told), out=path, splits=numbers, jobs=executor.workers, source=source)
+        except TrainingError as error:
+            why.append(f"configuration {trial.number} cannot vote: {error}")
+            say(why[-1])
+            continue
         voters.append(Voter(Run.open(path), score))
-        found = _vote(graph, voters, numbers, signals, why)
-        _keep(folder, found)
+        new = _vote(graph, voters, numbers, signals, why)
+        if found is None or new["val_mean"] >= found["val_mean"]:
+            found = new
+            _keep(folder, found)
+    if found is None:
+        raise CheckpointError("no configuration could be trained on all splits; name a model and its settings instead")
     say(found["why"][-1])
     return found | {"seconds": round(time.monotonic() - start, 3), "configurations": tried}
 
 
+def _earlier(folder: Path, graph: Graph, numbers: Sequence[int]) -> dict[str, Any] | None:
+    """What an earlier call chose in `folder`, where it was for the same splits."""
+    if not (folder / "auto.json").exists():
+        return None
+    told = read_choice(folder)
+    try:
+        same = [each["split"] for each in told["splits"]] == list(numbers) and told["graph"] == graph.name
+        return told if same and math.isfinite(told["val_mean"]) else None
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder / 'auto.json'} is damaged; choose another --out") from error
+
+
 def chosen_models(
-    graph: Graph, *, seconds: float, jobs: int = 1, seed: int = 0
+    graph: Graph, *, seconds: float, jobs: int | None = 1, seed: int = 0
 ) -> tuple[list[tuple[Any, TrainConfig]], dict[str, Any]]:
     """The models that vote, trained on the first split of `graph`, with their configurations; and why."""
     from gpcn.training.fitted import Fitted
 
-    executor: Executor = SerialExecutor(graph) if jobs == 1 else LocalExecutor(graph, jobs)
+    executor: Executor = SerialExecutor(graph) if jobs in (None, 1) else LocalExecutor(graph, jobs)
     with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:
         try:
             found = auto(graph, executor, out=folder, seconds=seconds, splits=[0], seed=seed)
@@ -122,6 +161,8 @@ def look(
         asked.append(Task(number, TrainConfig.of(model, seed=seed, **settings), split))
     found: dict[str, float] = {}
     for task, outcome in executor.run(asked, until):
+        if "refused" in outcome:
+            raise ConfigError(outcome["refused"])
         name = SIGNALS[task.trial][0]
         if "failed" not in outcome:
             found[name] = max(found.get(name, 0.0), outcome["loss"], outcome["metric"])
@@ -189,7 +230,7 @@ def read_choice(folder: Path) -> dict[str, Any]:
 def members(folder: Path) -> list[Run]:
     """The runs that vote, of a folder that `auto` wrote."""
     names = read_choice(folder)["members"]
-    if not names or any(not name.isdigit() for name in names):
+    if not names or any(not re.fullmatch(r"\d{4,}-(loss|metric)", name) for name in names):
         raise CheckpointError(f"{folder / 'auto.json'} names no members; run gpcn train --model auto again")
     return [Run.open(folder / "members" / name) for name in names]
 

@@ -7,6 +7,7 @@ that while it lives, and deletes it at the end. A note that nobody renews is tha
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import threading
@@ -14,6 +15,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from optuna.exceptions import DuplicatedStudyError
@@ -31,7 +33,7 @@ class Lease:
 
     def __init__(self, storage: BaseStorage, name: str) -> None:
         self._storage, self._place = storage, f"{name}-driver"
-        self.me = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.me = f"{socket.gethostname()}:{os.getpid()}:{_where()}:{uuid.uuid4().hex[:8]}"
         self._mine = -1  # no study has this number
         self._beats = 0
 
@@ -90,8 +92,8 @@ class Lease:
 
     def _is_dead(self, found: dict[str, Any]) -> bool:
         if found:
-            host, process = str(found["name"]).split(":")[:2]
-            if host == socket.gethostname() and not _runs(int(process)):
+            _, process, where = str(found["name"]).split(":")[:3]
+            if where == _where() and not _runs(int(process)):
                 return True
         limit = time.monotonic() + LEASE
         while time.monotonic() < limit:
@@ -110,7 +112,8 @@ def leased(storage: BaseStorage, name: str) -> Iterator[Lease]:
 
     def keep() -> None:
         while not over.wait(RENEW):
-            mine.renew()
+            with suppress(Exception):  # a storage that does not answer now may later; `check` guards every write
+                mine.renew()
 
     keeper = threading.Thread(target=keep, daemon=True, name="gpcn-lease")
     keeper.start()
@@ -120,6 +123,16 @@ def leased(storage: BaseStorage, name: str) -> Iterator[Lease]:
         over.set()
         keeper.join(timeout=5)
         mine.release()
+
+
+def _where() -> str:
+    """This machine since it was started, and who sees the same processes on it; host names are often alike."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        told = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        told = f"{socket.gethostname()} {uuid.getnode()}"
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def _runs(process: int) -> bool:

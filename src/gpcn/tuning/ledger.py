@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import optuna
 from optuna.exceptions import DuplicatedStudyError
-from optuna.storages import BaseStorage, RDBStorage
+from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import TrialState, create_trial
-from sqlalchemy.pool import NullPool
 
 from gpcn.atomic import replacing
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.errors import CheckpointError, ConfigError, GpcnError
 from gpcn.tuning.lease import Lease, leased
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
+from gpcn.tuning.storage import file_of, open_storage, place_of, sentences
 from gpcn.tuning.tasks import Outcome, Task
 
 FORMAT = 1
@@ -65,32 +63,45 @@ class Ledger:
                 raise ConfigError(
                     f"{folder} holds another study (its {', '.join(different)} differ); choose another --out"
                 )
-        else:
+        storage = open_storage(folder, url)
+        if not file.exists():
             with replacing(file) as stream:
                 stream.write(json.dumps(told, indent=1).encode())
-        return cls.open(folder, url)
+        return cls._begun(folder, storage, url)
 
     @classmethod
     def open(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there."""
-        header = read_header(folder)
-        name = _name(header)
-        storage = _storage(folder, url)
-        with suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
-            storage.create_new_study([StudyDirection.MAXIMIZE], name)
-        study = storage.get_study_id_from_name(name)
-        return cls(folder, header, storage, study, shared=url is not None)
+        read_header(folder)
+        return cls._begun(folder, open_storage(folder, url), url)
 
     @classmethod
-    def read(cls, folder: Path) -> Ledger:
+    def _begun(cls, folder: Path, storage: BaseStorage, url: str | None) -> Ledger:
+        header = read_header(folder)
+        with sentences(folder, url), suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
+            storage.create_new_study([StudyDirection.MAXIMIZE], _name(header))
+        return cls._found(folder, header, storage, url)
+
+    @classmethod
+    def read(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there, for who only reads: nothing is made where nothing is."""
-        read_header(folder)
-        if not (folder / "study.db").is_file():
+        header = read_header(folder)
+        file = folder / "study.db" if url is None else file_of(url)
+        if file is not None and not file.is_file():
             raise CheckpointError(
-                f"{folder} has no study.db: it was not begun, or lives in another storage; "
-                "see it with gpcn tune --show and --storage"
+                f"{folder} has no evaluations at {file}: it was not begun, or lives in another storage; name that with "
+                "--storage"
             )
-        return cls.open(folder)
+        return cls._found(folder, header, open_storage(folder, url), url)
+
+    @classmethod
+    def _found(cls, folder: Path, header: dict[str, Any], storage: BaseStorage, url: str | None) -> Ledger:
+        with sentences(folder, url):
+            try:
+                study = storage.get_study_id_from_name(_name(header))
+            except KeyError as error:
+                raise CheckpointError(f"the study of {folder} is not at {place_of(folder, url)}") from error
+            return cls(folder, header, storage, study, shared=url is not None)
 
     @contextmanager
     def driven(self) -> Iterator[None]:
@@ -123,6 +134,7 @@ class Ledger:
 
     def record(self, task: Task, outcome: Outcome) -> None:
         """What came out of `task`. A second outcome of the same task is not taken."""
+        json.dumps(outcome, allow_nan=False)
         trial = self.trials[task.trial]
         if task.key in trial.outcomes:
             return
@@ -134,6 +146,7 @@ class Ledger:
         """How it ended: after which rung, and with which score."""
         if trial.state != "running":
             return
+        self._check()
         identity = self._ids[trial.number]
         if value is not None:
             self._storage.set_trial_intermediate_value(identity, level, value)
@@ -164,8 +177,8 @@ class Ledger:
 
 def _name(header: Mapping[str, Any]) -> str:
     """The study's name in its storage, which may hold others of the same graph."""
-    about = {name: header[name] for name in ("graph", "space", "plan", "seed", "first")}
-    about["graph"] = about["graph"]["fingerprint"]
+    about = {name: header[name] for name in ("space", "plan", "seed", "first")}
+    about["graph"] = [header["graph"][name] for name in ("fingerprint", "metric")]
     return "gpcn-" + hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -178,27 +191,26 @@ def read_header(folder: Path) -> dict[str, Any]:
         told = json.loads(file.read_bytes())
         if told["format"] != FORMAT:
             raise CheckpointError(f"{file} has format {told['format']!r}; this gpcn reads format {FORMAT}")
-        Space.from_json(told["space"])
-        Plan.from_json(told["plan"])
+        _check_header(told)
         return dict(told)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, GpcnError) as error:
+        if isinstance(error, CheckpointError):
+            raise
         raise CheckpointError(f"{file} is damaged: {error!r}; it cannot be used") from error
 
 
-def _storage(folder: Path, url: str | None) -> BaseStorage:
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    file = folder / "study.db"
-    options: dict[str, Any] = {"connect_args": {"timeout": 60}}
-    if url is not None:  # a server's connections are few, and a search needs one for a moment now and then
-        options = {"poolclass": NullPool}
-    try:
-        return RDBStorage(url or f"sqlite:///{file.resolve()}", engine_kwargs=options)
-    except ImportError as error:
-        raise ConfigError(f"there is no driver for {_without_password(url)}; pip install 'gpcn[postgres]'") from error
-    except Exception as error:
-        told = str(error).splitlines()[0]
-        raise CheckpointError(f"the study cannot be opened at {_without_password(url) or file}: {told}") from error
-
-
-def _without_password(url: str | None) -> str:
-    return re.sub(r"://[^/@]*@", "://", url or "")
+def _check_header(told: dict[str, Any]) -> None:
+    space, plan, about = Space.from_json(told["space"]), Plan.from_json(told["plan"]), told["graph"]
+    if not space.models or any(not values for each in space.choices.values() for values in each.values()):
+        raise ValueError("its space is empty")
+    for model in space.models:
+        space.config(space.point(model, {}))
+    numbers = [plan.size, *(number for rung in plan.rungs for number in (rung.epochs, rung.keep, len(rung.splits)))]
+    if not plan.rungs or not all(isinstance(number, int) and number >= 1 for number in numbers):
+        raise ValueError("its plan cannot be followed")
+    if not isinstance(told["seed"], int) or not isinstance(told["first"], list):
+        raise ValueError("its seed or its first points are of another kind")
+    if not all(isinstance(about[name], str) for name in ("name", "fingerprint", "metric")):
+        raise ValueError("it does not say what graph it is about")
+    if not isinstance(about.get("source"), dict | None):
+        raise ValueError("it does not say where its graph came from")

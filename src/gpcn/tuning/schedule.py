@@ -16,7 +16,7 @@ import numpy as np
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import RULES
-from gpcn.tuning.tasks import Outcome, Task
+from gpcn.tuning.tasks import Outcome, Task, key_of
 
 State = Literal["running", "complete", "pruned", "diverged"]
 
@@ -74,6 +74,11 @@ class Trial:
     state: State = "running"
     value: float | None = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether an evaluation did."""
+        return any("failed" in outcome for outcome in self.outcomes.values())
+
     def task(self, split: int, epochs: int) -> Task:
         """Its evaluation on `split`."""
         told = self.config.to_json()
@@ -83,7 +88,7 @@ class Trial:
     def outcome(self, split: int, rung: Rung, plan: Plan) -> Outcome | None:
         """What is known of `split` at `rung`: also a shorter one that ended by itself, for it would again."""
         for each in plan.rungs:
-            found = self.outcomes.get(self.task(split, each.epochs).key)
+            found = self.outcomes.get(key_of(split, each.epochs))
             if found is not None and (each.epochs == rung.epochs or found.get("epochs", 0) < each.epochs):
                 return found
         return None
@@ -97,6 +102,16 @@ class Trial:
         means = {rule: float(np.mean([each[rule] for each in known])) for rule in RULES}
         rule = max(RULES, key=lambda name: means[name])
         return means[rule], rule
+
+    def furthest(self, plan: Plan) -> tuple[int, float, str] | None:
+        """The last rung on which it has a score, that score and its rule; `None` where it has failed, or has none."""
+        if self.failed:
+            return None
+        for level in reversed(range(len(plan.rungs))):
+            scored = self.score(plan.rungs[level], plan)
+            if scored is not None:
+                return level, *scored
+        return None
 
 
 @dataclass(frozen=True)
@@ -116,7 +131,7 @@ def advance(generation: Sequence[Trial], plan: Plan) -> Step:
             trial.task(split, rung.epochs)
             for split in rung.splits
             for trial in alive
-            if not _failed(trial) and trial.outcome(split, rung, plan) is None
+            if trial.outcome(split, rung, plan) is None
         ]
         if missing:
             return Step(tuple(missing), tuple(ended))
@@ -133,7 +148,3 @@ def advance(generation: Sequence[Trial], plan: Plan) -> Step:
         if last:
             ended += [(trial, "complete", level, scores[trial.number][0]) for trial in alive]  # type: ignore[index]
     return Step((), tuple(ended))
-
-
-def _failed(trial: Trial) -> bool:
-    return any("failed" in outcome for outcome in trial.outcomes.values())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import zoo
@@ -12,7 +15,9 @@ from gpcn.nn.hyperparameters import Hyperparameter, Value
 from gpcn.training.config import TRAINING, TrainConfig
 
 Choices = dict[str, tuple[Value, ...]]
+EPOCHS, PATIENCE = 300, 60  # of a search, where nobody says anything else
 SPACES = ("default", "paper")
+MOST_SHUFFLED = 1_000_000  # points; of a larger space the first that was not tried will do
 FAMILY = ("gpcn", "gpcn-link", "agpcn", "agpcn-link")
 BEYOND_THE_PAPER: Choices = {
     "lr": (0.005, 0.01, 0.03, 0.05),
@@ -81,13 +86,21 @@ class Space:
 
     def size(self) -> int:
         """How many different configurations there are."""
-        total = 0
-        for model in self.models:
-            product = 1
-            for values in self.choices[model].values():
-                product *= len(values)
-            total += product
-        return total
+        return sum(math.prod(len(values) for values in self.choices[model].values()) for model in self.models)
+
+    def shuffled(self, seed: int) -> Iterator[dict[str, Any]]:
+        """Every point once, in an order that the seed decides."""
+        order = np.random.default_rng(seed).permutation(self.size()) if self.size() <= MOST_SHUFFLED else None
+        for place in range(self.size()) if order is None else order:
+            left = int(place)
+            for model in self.models:
+                sizes = [len(values) for values in self.choices[model].values()]
+                if left < math.prod(sizes):
+                    numbers = np.unravel_index(left, sizes) if sizes else ()
+                    named = zip(self.choices[model].items(), numbers, strict=True)
+                    yield self.point(model, {name: values[number] for (name, values), number in named})
+                    break
+                left -= math.prod(sizes)
 
     def config(self, point: Mapping[str, Any], *, seed: int = 0) -> TrainConfig:
         """The configuration at `point`; dimensions of other models are passed over."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.locking import locked
 from gpcn.tuning.executors import Executor
@@ -72,6 +73,8 @@ def _evaluate(ledger: Ledger, executor: Executor, tasks: tuple[Task, ...], until
         return False
     done = 0
     for task, outcome in executor.run(tasks, until):
+        if "refused" in outcome:
+            raise ConfigError(outcome["refused"])
         ledger.record(task, outcome)
         done += 1
         if watch is not None:
@@ -80,12 +83,15 @@ def _evaluate(ledger: Ledger, executor: Executor, tasks: tuple[Task, ...], until
 
 
 def _generation(ledger: Ledger, budget: Budget) -> list[Trial]:
-    """The trials to go on with: those of the last generation, completed, or of a new one; none when all is done."""
+    """The trials to go on with: those of the last generation, or of a new one; none when all is done.
+
+    A generation whose trials have all ended is closed for good, also one that a budget made small.
+    """
     most = budget.configurations if budget.configurations is not None else ledger.space.size()
     most = min(most, ledger.space.size())
     current = ledger.trials[-1].generation if ledger.trials else 0
     mine = [trial for trial in ledger.trials if trial.generation == current]
-    if mine and all(trial.state != "running" for trial in mine) and len(mine) >= _wanted(ledger, current, most):
+    if mine and all(trial.state != "running" for trial in mine):
         current, mine = current + 1, []
     past = [trial for trial in ledger.trials if trial.generation < current]
     while len(mine) < _wanted(ledger, current, most):
@@ -104,24 +110,20 @@ def _new(ledger: Ledger, past: list[Trial], generation: int) -> Trial:
     if number < len(ledger.header["first"]):
         return ledger.add(number, generation, ledger.header["first"][number])
     tried = {trial.config.canonical() for trial in ledger.trials}
-    for attempt in range(ATTEMPTS):
-        point = propose(ledger.space, past, number + 1_000_003 * attempt, ledger.seed)
-        if ledger.space.config(point, seed=ledger.seed).canonical() not in tried:
-            break
+
+    def is_new(point: dict[str, Any]) -> bool:
+        return ledger.space.config(point, seed=ledger.seed).canonical() not in tried
+
+    points = (propose(ledger.space, past, number + 1_000_003 * attempt, ledger.seed) for attempt in range(ATTEMPTS))
+    point = next(filter(is_new, points), None) or next(filter(is_new, ledger.space.shuffled(ledger.seed)))
     return ledger.add(number, generation, point)
 
 
 def best(ledger: Ledger) -> list[tuple[Trial, float, str]]:
-    """Trials with their score and rule, those that came furthest first, then by score."""
-    found = []
-    for trial in ledger.trials:
-        for level in reversed(range(len(ledger.plan.rungs))):
-            scored = trial.score(ledger.plan.rungs[level], ledger.plan)
-            if scored is not None:
-                found.append((level, trial, *scored))
-                break
-    found.sort(key=lambda each: (-each[0], -each[2], each[1].number))
-    return [(trial, score, rule) for _, trial, score, rule in found]
+    """Trials with their score and rule, those that came furthest first, then by score; none that failed."""
+    found = [(trial, *known) for trial in ledger.trials if (known := trial.furthest(ledger.plan)) is not None]
+    found.sort(key=lambda each: (-each[1], -each[2], each[0].number))
+    return [(trial, score, rule) for trial, _, score, rule in found]
 
 
 def tune(

@@ -93,14 +93,16 @@ def read_seconds(text: str) -> float:
 
 def _row(ledger: Ledger, trial: Any, score: float, rule: str) -> dict[str, Any]:
     config = trial.config
-    tests = [each["test"][rule] for each in trial.outcomes.values() if "test" in each]
+    rung = ledger.plan.rungs[trial.furthest(ledger.plan)[0]]
+    known = [trial.outcome(split, rung, ledger.plan)["test"][rule] for split in rung.splits]
+    tests = [value for value in known if value is not None]
     return {
         "number": trial.number,
         "state": trial.state,
         "score": score,
         "select": rule,
         "model": config.model,
-        "splits": len({key.split(":")[1] for key in trial.outcomes}),
+        "splits": len(rung.splits),
         "test": sum(tests) / len(tests) if tests else None,
         "settings": {name: config[name] for name in ledger.space.choices[config.model]},
     }

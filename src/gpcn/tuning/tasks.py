@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpcn.errors import TrainingError
+from gpcn.errors import GpcnError, TrainingError
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
 
@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from gpcn.training.problem import Problem
 
 Outcome = dict[str, Any]
-"""`loss`, `metric` (crossed validation scores), `test` (by rule), `epochs`, `seconds`; or `failed` and `seconds`."""
+"""`loss`, `metric` (crossed validation scores), `test` (by rule), `epochs`, `seconds`; or `failed` and `seconds`.
+`refused` says that no configuration can be evaluated on this graph; the driver raises it."""
+
+
+def key_of(split: int, epochs: int) -> str:
+    """What tells an evaluation from others of its trial."""
+    return f"evaluation:{split}:{epochs}"
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class Task:
     @property
     def key(self) -> str:
         """What tells it from others of its trial."""
-        return f"evaluation:{self.split}:{self.config['epochs']}"
+        return key_of(self.split, int(self.config["epochs"]))
 
 
 class TimeOver(Exception):  # noqa: N818
@@ -44,7 +50,7 @@ class Evaluator:
         self._prepared: dict[tuple[bool, bool], Problem] = {}
 
     def evaluate(self, task: Task, until: float = math.inf) -> Outcome:
-        """The outcome; a training that diverges is one too. `TimeOver` when the clock passes `until`."""
+        """The outcome; a training that fails has one too. `TimeOver` when the clock passes `until`."""
         import torch
 
         from gpcn.training.probe import probe
@@ -58,9 +64,15 @@ class Evaluator:
         start = time.perf_counter()
         try:
             options: dict[str, Any] = {"problem": self._problem(task), "each_epoch": look_at_the_clock}
-            found: Outcome = probe(self.graph, task.config, task.split, with_test=True, **options)
+            found = _checked(probe(self.graph, task.config, task.split, with_test=True, **options), task)
+        except TimeOver:
+            raise
         except TrainingError as error:
             found = {"failed": str(error)}
+        except GpcnError as error:
+            found = {"refused": str(error)}
+        except Exception as error:
+            found = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
         finally:
             torch.set_num_threads(before)
         return found | {"seconds": round(time.perf_counter() - start, 3)}
@@ -72,3 +84,13 @@ class Evaluator:
         if way not in self._prepared:
             self._prepared[way] = Problem.of(self.graph, task.config)
         return self._prepared[way]
+
+
+def _checked(found: Outcome, task: Task) -> Outcome:
+    """Nothing that is no number gets into a study: without a score it has failed, a test score may be undefined."""
+    if not (math.isfinite(found["loss"]) and math.isfinite(found["metric"])):
+        raise TrainingError(
+            f"the validation nodes of split {task.split} have no score: all of one class, where ROC-AUC needs two"
+        )
+    tests = {rule: score if math.isfinite(score) else None for rule, score in found["test"].items()}
+    return {**found, "test": tests}

@@ -66,11 +66,10 @@ class RayExecutor:
             self._ray.shutdown()
 
     def _outcome(self, reference: Any) -> Outcome:
+        wrong = self._ray.exceptions
         try:
             return dict(self._ray.get(reference))
-        except (self._ray.exceptions.WorkerCrashedError, self._ray.exceptions.NodeDiedError):
-            return gone(RETRIES + 1)
-        except self._ray.exceptions.OutOfMemoryError:
+        except (wrong.WorkerCrashedError, wrong.NodeDiedError, wrong.OutOfMemoryError):
             return gone(RETRIES + 1)
 
     def _connect(self, jobs: int | None, address: str | None) -> None:
@@ -111,6 +110,7 @@ def _ray() -> Any:
     """
     if "ray" not in sys.modules:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # without it, for ever
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         known = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
         if known or (Path.home() / ".ray" / "auth_token").is_file():

@@ -23,10 +23,10 @@ from gpcn.tuning.tasks import Evaluator, Outcome, Task
 
 
 class LocalExecutor:
-    """`jobs` processes, started when they are first needed."""
+    """`jobs` processes, as many as cores by default; started when they are first needed."""
 
     def __init__(self, graph: Graph, jobs: int | None = None) -> None:
-        self.workers = jobs or os.cpu_count() or 1
+        self.workers = jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
         self._shared = SharedGraph(graph)
         self._pool: list[_Worker] = []
 
@@ -39,7 +39,12 @@ class LocalExecutor:
                 while waiting and len(busy) < self.workers:
                     worker = self._idle({id(each) for each, _, _ in busy.values()})
                     task, attempt = waiting.popleft()
-                    worker.pipe.send(task)
+                    try:
+                        worker.pipe.send(task)
+                    except OSError:  # it died while it had nothing to do
+                        self._lose(worker)
+                        waiting.appendleft((task, attempt))
+                        continue
                     busy[worker.pipe] = (worker, task, attempt)
                 ready = wait(list(busy), left(until))
                 if not ready:
@@ -65,9 +70,11 @@ class LocalExecutor:
         self._shared.close()
 
     def _idle(self, busy: set[int]) -> _Worker:
-        for worker in self._pool:
+        for worker in list(self._pool):
             if id(worker) not in busy:
-                return worker
+                if worker.process.is_alive():
+                    return worker
+                self._lose(worker)
         self._pool.append(_Worker.start(self._shared))
         return self._pool[-1]
 
@@ -80,12 +87,18 @@ class LocalExecutor:
 
 
 class SharedGraph:
-    """A graph whose arrays lie in a temporary file: workers map it, and share its pages."""
+    """A graph whose arrays lie in a file that workers map, to share its pages; it ends with this process."""
 
     def __init__(self, graph: Graph) -> None:
         buffers: list[pickle.PickleBuffer] = []
         self.head = pickle.dumps(graph, protocol=5, buffer_callback=buffers.append)
-        self._file = tempfile.NamedTemporaryFile(prefix="gpcn-graph-")  # noqa: SIM115
+        self._file: Any
+        if hasattr(os, "memfd_create"):  # a file without a name, so that none is left when this process is killed
+            self._file = os.fdopen(os.memfd_create("gpcn-graph"), "wb")
+            self.path = Path(f"/proc/{os.getpid()}/fd/{self._file.fileno()}")
+        else:
+            self._file = tempfile.NamedTemporaryFile(prefix="gpcn-graph-")  # noqa: SIM115
+            self.path = Path(self._file.name)
         self.places: list[tuple[int, int]] = []
         for buffer in buffers:
             raw = buffer.raw()
@@ -94,7 +107,6 @@ class SharedGraph:
             self._file.write(raw)
             self.places.append((start, raw.nbytes))
         self._file.flush()
-        self.path = Path(self._file.name)
 
     def close(self) -> None:
         """Take the file away; who has mapped it keeps it."""

@@ -1,0 +1,67 @@
+"""Where a study lives: a file of its own, or any database that Optuna can use; what goes wrong is one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages import BaseStorage, RDBStorage
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import NullPool
+
+from gpcn.errors import CheckpointError, ConfigError, GpcnError
+
+
+def open_storage(folder: Path, url: str | None) -> BaseStorage:
+    """The storage at `url`, or the file in `folder`."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    options: dict[str, Any] = {"connect_args": {"timeout": 60}}
+    if url is not None:  # a server's connections are few, and a search needs one for a moment now and then
+        options = {"poolclass": NullPool}
+    try:
+        return RDBStorage(url or f"sqlite:///{(folder / 'study.db').resolve()}", engine_kwargs=options)
+    except ImportError as error:
+        place = place_of(folder, url)
+        raise ConfigError(f"there is no driver for {place}; for PostgreSQL pip install 'gpcn[postgres]'") from error
+    except Exception as error:
+        told = str(error).splitlines()[0] if url is None else type(error).__name__
+        raise CheckpointError(f"the study cannot be opened at {place_of(folder, url)}: {told}") from error
+
+
+@contextmanager
+def sentences(folder: Path, url: str | None) -> Iterator[None]:
+    """Whatever a damaged or unreachable storage makes of itself, in one sentence."""
+    try:
+        yield
+    except GpcnError:
+        raise
+    except Exception as error:
+        told = " ".join(str(error).split())[:200]
+        raise CheckpointError(
+            f"the study at {place_of(folder, url)} cannot be read or written ({type(error).__name__}: {told})"
+        ) from error
+
+
+def file_of(url: str) -> Path | None:
+    """The file of an SQLite address, where it is one."""
+    try:
+        known = make_url(url)
+    except ArgumentError:
+        return None
+    return Path(known.database) if known.get_backend_name() == "sqlite" and known.database else None
+
+
+def place_of(folder: Path, url: str | None) -> str:
+    """Where a study is, without what only its owner should see."""
+    if url is None:
+        return str(folder / "study.db")
+    try:
+        known = make_url(url)
+    except (ArgumentError, ValueError):
+        return url.partition(":")[0][:20]
+    host = (known.host or "").rpartition("@")[2] or None  # a password may hold the sign that ends it
+    return URL.create(known.drivername, host=host, port=known.port, database=known.database).render_as_string()

@@ -1,0 +1,341 @@
+"""What a review broke once: budgets raised, scores undefined, members that fail, damage, options at the wrong time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpcn import Graph, Split, load, save, synthesize
+from gpcn.errors import CheckpointError, ConfigError, DataError, TrainingError
+from gpcn.training import probe as probes
+from gpcn.training.config import TrainConfig
+from gpcn.training.probe import halves, probe
+from gpcn.tuning import auto as automatic
+from gpcn.tuning.executors.local import LocalExecutor
+from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.ledger import Ledger, read_header
+from gpcn.tuning.schedule import Plan
+from gpcn.tuning.space import Space
+from gpcn.tuning.storage import place_of
+from gpcn.tuning.study import Budget, best, header, tune
+from gpcn.tuning.summary import describe
+from gpcn.tuning.tasks import Task
+
+GRAPH = synthesize(nodes=60, classes=2, splits=3, seed=1)
+
+
+class Dice:
+    """Evaluates nothing: the score of a task is a matter of its number, split and epochs alone."""
+
+    workers = 1
+
+    def __init__(self, fails: set[tuple[int, int]] = frozenset()) -> None:  # type: ignore[assignment]
+        self.fails, self.asked = fails, []
+
+    def run(self, tasks: Any, until: float = 0) -> Any:
+        for task in tasks:
+            self.asked.append((task.trial, task.key))
+            if (task.trial, task.split) in self.fails:
+                yield task, {"failed": "it was its turn", "seconds": 0.1}
+                continue
+            epochs = int(task.config["epochs"])
+            drawn = np.random.default_rng([task.trial, task.split, epochs]).uniform(50, 90, 2)
+            score = {"loss": float(drawn[0]), "metric": float(drawn[1]), "epochs": epochs, "seconds": 0.1}
+            yield task, score | {"test": {"loss": float(task.split + 100 * epochs), "metric": 0.0}}
+
+    def close(self) -> None:
+        pass
+
+
+def space(**fixed: object) -> Space:
+    return Space.of(["gpcn"], fixed={"epochs": 9, "patience": 9, "hidden": 4, **fixed})
+
+
+def studied(folder: Path, executor: Any, count: int, size: int = 12, **options: Any) -> Ledger:
+    plan = Plan.of([0, 1, 2], 9, size=size)
+    return tune(GRAPH, space(), plan, executor, out=folder, budget=Budget(configurations=count), **options)
+
+
+@pytest.mark.parametrize("first", range(1, 12))
+def test_a_budget_may_be_raised_at_any_number(first: int, tmp_path: Path) -> None:
+    for count in (first, first + 1, 12, 20):
+        ledger = studied(tmp_path, Dice(), count)
+        assert len(ledger.trials) == count
+        assert all(trial.state != "running" for trial in ledger.trials)
+    last = max(trial.generation for trial in ledger.trials)
+    for generation in range(last + 1):
+        states = [trial.state for trial in ledger.trials if trial.generation == generation]
+        assert states.count("complete") == min(2, len(states))
+
+
+def test_all_splits_of_a_rung_are_evaluated_whoever_fails_on_one(tmp_path: Path) -> None:
+    fails = {(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)}
+    whole = Dice(fails)
+    studied(tmp_path / "whole", whole, 6, size=6)
+
+    class Stops(Dice):
+        def run(self, tasks: Any, until: float = 0) -> Any:
+            for found in super().run(tasks, until):
+                yield found
+                raise KeyboardInterrupt
+
+    parts: list[tuple[int, str]] = []
+    for _ in range(len(whole.asked)):
+        part = Stops(fails)
+        try:
+            studied(tmp_path / "parts", part, 6, size=6)
+        except KeyboardInterrupt:
+            parts += part.asked
+    assert sorted(parts) == sorted(whole.asked)
+
+
+def test_nobody_who_failed_is_among_the_best_and_test_scores_are_of_the_last_rung(tmp_path: Path) -> None:
+    ledger = studied(tmp_path, Dice({(number, 2) for number in range(6)}), 12)
+    assert {trial.state for trial in ledger.trials if trial.failed} == {"diverged"}
+    assert any(trial.failed for trial in ledger.trials)
+    ranking = best(ledger)
+    assert not [trial for trial, _, _ in ranking if trial.failed]
+    row = next(row for row in describe(ledger)["best"] if row["state"] == "complete" and row["select"] == "loss")
+    assert row["test"] == 901.0  # splits 0 to 2 of nine epochs, and none of three
+    assert row["splits"] == 3
+
+
+def test_a_small_space_is_tried_whole_and_nothing_twice(tmp_path: Path) -> None:
+    small = Space.of(["gpcn", "mlp"], fixed={"epochs": 9, "patience": 9})
+    few = replace(
+        small,
+        choices={"gpcn": {"layers": (1, 2, 4), "bias": (True, False)}, "mlp": {"dropout": (0.0, 0.5)}},
+    )
+    assert few.size() == 8
+    assert len({json.dumps(point, sort_keys=True) for point in few.shuffled(0)}) == 8
+    ledger = tune(GRAPH, few, Plan.of([0], 9, size=4), Dice(), out=tmp_path, budget=Budget(configurations=100))
+    assert len({trial.config.canonical() for trial in ledger.trials}) == len(ledger.trials) == 8
+
+
+def rare(positives: int, others: int) -> Graph:
+    """Two classes by ROC-AUC; of the first few in validation."""
+    labels = np.zeros(80, dtype=np.int64)
+    labels[:20] = labels[40 : 40 + positives] = labels[70:] = 1
+    train, val = np.r_[10:30], np.r_[40 : 40 + positives, 50 : 50 + others]
+    split = Split(train=train, val=val, test=np.r_[0:5, 30:35])
+    return replace(synthesize(nodes=80, classes=2, splits=0, seed=2), labels=labels, splits=(split,), metric="roc_auc")
+
+
+@pytest.mark.parametrize(("positives", "others"), [(2, 8), (1, 8), (1, 1), (3, 9)])
+def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
+    graph = rare(positives, others)
+    labels = graph.labels[graph.splits[0].val]
+    for number in range(20):
+        first, second = halves(labels, number, "roc_auc")
+        assert {0, 1} == set(labels[first]) == set(labels[second])
+        assert set(first) | set(second) == set(range(len(labels)))
+    found = probe(graph, TrainConfig.of("mlp", hidden=4, epochs=5), 0)
+    assert np.isfinite([found["loss"], found["metric"]]).all()
+
+
+def test_halves_stay_what_they_were_where_they_can_be_scored() -> None:
+    drawn = np.random.default_rng(3).permutation(11)
+    first, second = halves(np.arange(11) % 2, 3, "accuracy")
+    np.testing.assert_array_equal(np.concatenate([first, second]), drawn)
+    assert len(first) == 5
+
+
+def test_judging_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = TrainConfig.of("gpcn", hidden=4, epochs=20)
+    whole = probe(GRAPH, config, 0, with_test=True)
+    monkeypatch.setattr(probes, "MOST_KEPT", 3 * len(GRAPH.splits[0].val) * 2)
+    assert probe(GRAPH, config, 0, with_test=True) == whole
+
+
+def test_scores_that_do_not_exist_fail_or_are_left_out(tmp_path: Path) -> None:
+    graph = rare(2, 8)
+    one_class = replace(graph.splits[0], test=np.r_[30:35])
+    only_test = replace(graph, splits=(one_class,))
+    settings = TrainConfig.of("mlp", hidden=4, epochs=5)
+    ((_, outcome),) = SerialExecutor(only_test).run([Task(0, settings, 0)])
+    assert outcome["test"] == {"loss": None, "metric": None}
+    only_zero = replace(graph, splits=(replace(graph.splits[0], val=np.r_[50:60]),))
+    ((_, outcome),) = SerialExecutor(only_zero).run([Task(0, settings, 0)])
+    assert "all of one class" in outcome["failed"]
+    plan = Plan.of([0], 9, size=2)
+    for name, given in (("test", only_test), ("val", only_zero)):
+        ledger = tune(given, space(), plan, SerialExecutor(given), out=tmp_path / name, budget=Budget(configurations=2))
+        json.dumps(describe(ledger), allow_nan=False)
+        assert {trial.failed for trial in Ledger.read(tmp_path / name).trials} == {name == "val"}
+
+
+@pytest.mark.parametrize("make", [SerialExecutor, lambda graph: LocalExecutor(graph, 1)])
+def test_a_graph_that_cannot_be_learned_from_is_refused_by_every_executor(make: Any, tmp_path: Path) -> None:
+    alone = replace(GRAPH, labels=GRAPH.labels * 0)
+    executor = make(alone)
+    try:
+        with pytest.raises(ConfigError, match="1 class"):
+            tune(alone, space(), Plan.of([0], 9, size=2), executor, out=tmp_path, budget=Budget(configurations=2))
+    finally:
+        executor.close()
+
+
+def test_a_worker_that_died_idle_is_replaced() -> None:
+    executor = LocalExecutor(GRAPH, 1)
+    task = Task(0, TrainConfig.of("mlp", hidden=4, epochs=3), 0)
+    try:
+        list(executor.run([task]))
+        os.kill(executor._pool[0].process.pid or 0, signal.SIGKILL)
+        ((_, outcome),) = executor.run([task])
+        assert "loss" in outcome
+    finally:
+        executor.close()
+
+
+def test_minus_one_job_is_every_core() -> None:
+    executor = LocalExecutor(GRAPH, -1)
+    assert executor.workers == os.cpu_count()
+    executor.close()
+
+
+class TestAuto:
+    def test_going_on_with_another_ranking(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        chosen = []
+        for top in ([0, 1], [2, 0], [0, 1]):
+            monkeypatch.setattr(
+                automatic, "best", lambda ledger, top=top: [(ledger.trials[number], 70.0, "loss") for number in top]
+            )
+            found = automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path, seconds=30, splits=[0])
+            chosen.append(found["val_mean"])
+        assert sorted(path.name for path in (tmp_path / "members").iterdir()) == ["0000-loss", "0001-loss", "0002-loss"]
+        assert chosen == sorted(chosen)  # never worse than before
+
+    def test_a_member_that_fails_is_passed_over(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = automatic.train
+
+        def fails_once(graph: Graph, config: TrainConfig, *, out: Path, **options: Any) -> Any:
+            if out.name.startswith("0000"):
+                raise TrainingError("the loss became nan")
+            return real(graph, config, out=out, **options)
+
+        monkeypatch.setattr(automatic, "train", fails_once)
+        monkeypatch.setattr(
+            automatic, "best", lambda ledger: [(ledger.trials[number], 70.0, "loss") for number in (0, 1)]
+        )
+        found = automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path, seconds=30, splits=[0])
+        assert found["members"] == ["0001-loss"]
+        assert "configuration 0 cannot vote: the loss became nan" in found["why"]
+
+    def test_splits_and_folders_are_checked_first(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="there is no split 9"):
+            automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path / "a", seconds=3, splits=[9])
+        with pytest.raises(DataError, match="has no splits"):
+            automatic.auto(replace(GRAPH, splits=()), Quick(GRAPH), out=tmp_path / "a", seconds=3)
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "config.json").write_text("{}")
+        with pytest.raises(ConfigError, match="holds a run of another model"):
+            automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path / "run", seconds=3)
+
+
+class Quick(SerialExecutor):
+    """Few epochs of everything, and no more than the first generation."""
+
+    def run(self, tasks: Any, until: float = 0) -> Any:
+        for task in tasks:
+            if task.trial < 12:
+                short = TrainConfig.of(task.config.model, epochs=3)
+                yield task, self._evaluator.evaluate(replace(task, config=short))
+
+
+def damaged(change: Any) -> dict[str, Any]:
+    told = {"format": 1} | json.loads(json.dumps(header(GRAPH, space(), Plan.of([0], 9), seed=0, source={})))
+    change(told)
+    return told
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: told.pop("seed"),
+        lambda told: told.pop("first"),
+        lambda told: told.pop("graph"),
+        lambda told: told.update(graph="texas"),
+        lambda told: told.update(seed="x"),
+        lambda told: told["plan"].update(rungs=[]),
+        lambda told: told["plan"]["rungs"][0].update(splits=[]),
+        lambda told: told["plan"]["rungs"][0].update(keep=0),
+        lambda told: told["space"].update(models=[]),
+        lambda told: told["space"]["choices"]["gpcn"].update(lr=[]),
+        lambda told: told["space"].update(models=["gpnc"]),
+        lambda told: told["graph"].update(metric=5),
+        lambda told: told["graph"].update(source="x"),
+    ],
+)
+def test_a_header_that_makes_no_sense_is_one_sentence(change: Any, tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text(json.dumps(damaged(change)))
+    with pytest.raises(CheckpointError, match="study.json is damaged"):
+        read_header(tmp_path)
+
+
+def test_records_that_make_no_sense_are_one_sentence(tmp_path: Path) -> None:
+    ledger = studied(tmp_path, Dice(), 2, size=2)
+    ledger._storage.set_trial_user_attr(ledger._storage.create_new_trial(ledger._study), "gpcn_number", 2)
+    with pytest.raises(CheckpointError, match="cannot be read or written"):
+        Ledger.read(tmp_path)
+
+
+def run(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "gpcn", "tune", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def test_resuming_remembers_budget_and_storage_and_takes_no_other_settings(tmp_path: Path) -> None:
+    save(GRAPH, tmp_path / "g.npz")
+    url = f"sqlite:///{tmp_path / 'shared.db'}"
+    new = ("g.npz", "--model", "gpcn", "--set", "epochs=4", "--set", "hidden=4", "--generation", 2, "--jobs", 1)
+    answer = run(*new, "--budget", 3, "--out", "s", "--storage", url, cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    for words, expected in (
+        (("--resume", "s"), "name its address with --storage"),
+        (("--show", "s"), "name its address with --storage"),
+        (("--resume", "s", "--storage", url, "--set", "hidden=8"), "--set is for a new study"),
+        (("--show", "s", "--storage", f"sqlite:///{tmp_path / 'typo.db'}"), "has no evaluations at"),
+        (("g.npz", "--out", "t", "--try", "epochs=3,4"), "set the most with --set epochs=N"),
+        (("g.npz", "--out", "t", "--try", "gamma"), "--try 'gamma' is not of the form"),
+        (("g.npz", "--out", "t", "--try", "lr=0.1", "--set", "lr=0.2"), "lr is both set and tried"),
+        (("g.npz", "--out", "t", "--splits", "0-999999999"), "more splits than any graph has"),
+    ):
+        told = run(*words, cwd=tmp_path)
+        assert told.returncode == 2, words
+        assert expected in told.stderr
+        assert told.stderr.count("\n") == 1
+    assert not (tmp_path / "typo.db").exists()
+    assert not (tmp_path / "s" / "study.db").exists()
+    again = run("--resume", "s", "--storage", url, "--json", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["configurations"] == 3
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://anna:se/cret@h/x", "postgresql://anna:se@cret@h/x", "postgresql://h/x?password=secret", "se@cret"],
+)
+def test_no_password_is_ever_shown(url: str, tmp_path: Path) -> None:
+    shown = place_of(tmp_path, url)
+    assert "cret" not in shown.replace("se@cret", "") or url == "se@cret"
+    assert "anna" not in shown
+
+
+def test_load_is_not_asked_for_a_graph_that_is_no_text(tmp_path: Path) -> None:
+    from gpcn.training.source import load_again
+
+    for told in ({"graph": 5}, {"graph": "g.npz", "nodes": 5}, {"graph": "g.npz", "random_splits": {"count": "x"}}):
+        save(GRAPH, tmp_path / "g.npz")
+        given = told | {"graph": str(tmp_path / "g.npz")} if told["graph"] == "g.npz" else told
+        with pytest.raises(CheckpointError, match="is damaged"):
+            load_again(given, tmp_path)
+    assert load(tmp_path / "g.npz").num_nodes == 60
