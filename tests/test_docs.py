@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import runpy
@@ -67,6 +68,14 @@ def between(page: Path, marker: str) -> str:
 
 def test_the_table_of_datasets_is_the_catalogs(generate: dict[str, Any]) -> None:
     assert between(DATASETS, "catalog") == generate["catalog_table"](), "run: make docs-data"
+
+
+def test_the_table_of_searches_is_what_was_measured() -> None:
+    from benchmarks.performance_page import search_table
+
+    rows = json.loads((ROOT / "benchmarks" / "search.json").read_text())["rows"]
+    assert between(ROOT / "docs" / "performance.md", "search") == search_table(rows)
+    assert all(row["job_speedup"] > 6 and "+changes" not in row["commit"] for row in rows)
 
 
 @pytest.mark.mirror
