@@ -230,6 +230,15 @@ class TestAuto:
         assert found["members"] == ["0001-loss"]
         assert "configuration 0 cannot vote: the loss became nan" in found["why"]
 
+    def test_without_time_to_compare_the_first_setting_is_trained(self, tmp_path: Path) -> None:
+        class Never(SerialExecutor):
+            def run(self, tasks: Any, until: float = 0) -> Any:
+                yield from ()
+
+        found = automatic.auto(GRAPH, Never(GRAPH), out=tmp_path, seconds=1, splits=[0])
+        assert found["members"] == ["0000-loss"]
+        assert "no time to compare" in found["why"][1]
+
     def test_splits_and_folders_are_checked_first(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="there is no split 9"):
             automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path / "a", seconds=3, splits=[9])

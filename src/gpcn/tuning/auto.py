@@ -93,15 +93,17 @@ def _auto(
         graph, space, plan, executor, out=folder / "study", budget=Budget(seconds=max(left, 1.0)), seed=seed,
         source=source, first=first,
     )  # fmt: skip
-    ranking = best(ledger)
-    if not ranking:
-        raise CheckpointError("no configuration could be evaluated within the budget; give it more time")
-    tried = sum(bool(trial.outcomes) for trial in ledger.trials)
-    why.append(f"{tried} configurations tried; the best, {ranking[0][0].config.model}, has {ranking[0][1]:.2f}")
+    ranking, tried = best(ledger), sum(bool(trial.outcomes) for trial in ledger.trials)
+    if ranking:
+        why.append(f"{tried} configurations tried; the best, {ranking[0][0].config.model}, has {ranking[0][1]:.2f}")
+    else:
+        why.append("there was no time to compare configurations; the first is trained as it is")
+        ranking = [(trial, math.nan, "loss") for trial in ledger.trials[:1] if not trial.failed]
     say(why[-1])
     found, voters = _earlier(folder, graph, numbers), list[Voter]()
     for trial, score, rule in ranking:
-        takes = max(each["seconds"] for each in trial.outcomes.values()) * math.ceil(len(numbers) / executor.workers)
+        seen = max((each["seconds"] for each in trial.outcomes.values()), default=0.0)
+        takes = seen * math.ceil(len(numbers) / executor.workers)
         if len(voters) == max(VOTERS) or (voters and time.monotonic() - start + takes > seconds):
             break
         told = trial.config.to_json()
