@@ -22,8 +22,8 @@ BEYOND = (
     "johnshopkins55 cornell5"
 )
 IN_THE_MIRROR = (
-    "chameleon squirrel film cornell texas wisconsin cora citeseer twitch-de chameleon-filtered squirrel-filtered "
-    "minesweeper tolokers reed98"
+    "chameleon squirrel film cornell texas wisconsin cora citeseer pubmed twitch-de deezer-europe chameleon-filtered "
+    "squirrel-filtered minesweeper tolokers reed98"
 ).split()
 SPLIT_SIZES = {  # train, val, test of the first split
     "chameleon": (1092, 729, 456),
@@ -34,7 +34,9 @@ SPLIT_SIZES = {  # train, val, test of the first split
     "wisconsin": (120, 80, 51),
     "cora": (1192, 796, 497),
     "citeseer": (1596, 1065, 666),
+    "pubmed": (9463, 6310, 3944),
     "twitch-de": (4749, 2374, 2375),
+    "deezer-europe": (14140, 7070, 7071),
     "minesweeper": (5000, 2500, 2500),
     "reed98": (432, 216, 217),
 }

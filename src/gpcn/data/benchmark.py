@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from gpcn.data import catalog, native
-from gpcn.data.catalog import Dataset
+from gpcn.data.catalog import Dataset, Source
 from gpcn.data.fetch import at_hand, cache_folder, mirror_folder, obtain
 from gpcn.errors import DataError
 from gpcn.graph import Graph
@@ -17,14 +17,15 @@ PARSER_VERSION = 1  # raise it whenever a reader gives another graph for the sam
 
 def load_dataset(name: str, *, mirror: Path | None = None) -> Graph:
     """The dataset called `name`."""
-    dataset = catalog.entry(name)
-    parsed = _parsed_path(dataset)
+    dataset, folder = catalog.entry(name), mirror_folder(mirror)
+    source = next((source for source in dataset.sources if _at_hand(dataset, source, folder)), dataset.sources[0])
+    parsed = _parsed_path(dataset, source)
     if parsed is not None and parsed.is_file():
         try:
             return native.read(parsed)
         except DataError:  # a damaged cache is only a cache
             parsed.unlink(missing_ok=True)
-    graph = _parse(dataset, mirror_folder(mirror))
+    graph = _parse(dataset, source, folder)
     if parsed is not None:
         native.write(graph, parsed)
     return graph
@@ -32,15 +33,20 @@ def load_dataset(name: str, *, mirror: Path | None = None) -> Graph:
 
 def is_available(dataset: Dataset, mirror: Path | None = None) -> bool:
     """Whether it can be loaded without the network."""
-    parsed = _parsed_path(dataset)
     folder = mirror_folder(mirror)
-    return (parsed is not None and parsed.is_file()) or all(at_hand(file, folder) for file in dataset.remote_files)
+    return any(_at_hand(dataset, source, folder) for source in dataset.sources)
 
 
-def _parse(dataset: Dataset, mirror: Path | None) -> Graph:
-    fields = dataset.read({file.path: obtain(file, mirror) for file in dataset.remote_files})
+def _at_hand(dataset: Dataset, source: Source, mirror: Path | None) -> bool:
+    parsed = _parsed_path(dataset, source)
+    return (parsed is not None and parsed.is_file()) or all(at_hand(file, mirror) for file in source.remote_files)
+
+
+def _parse(dataset: Dataset, source: Source, mirror: Path | None) -> Graph:
+    files = source.remote_files
+    fields = source.read({file.path: obtain(file, mirror) for file in files})
     graph = Graph(**fields, name=dataset.name, metric=dataset.metric, notes=(dataset.note,) if dataset.note else ())
-    if not all(file.verifiable for file in dataset.remote_files):
+    if not all(file.verifiable for file in files):
         _check_size(graph, dataset)
     return random_splits(graph, count=dataset.splits, stratified=False) if dataset.random_splits else graph
 
@@ -55,9 +61,9 @@ def _check_size(graph: Graph, dataset: Dataset) -> None:
         )
 
 
-def _parsed_path(dataset: Dataset) -> Path | None:
+def _parsed_path(dataset: Dataset, source: Source) -> Path | None:
     """Keyed by the checksums of all raw files; a dataset with an unverifiable file is parsed anew each time."""
-    files = dataset.remote_files
+    files = source.remote_files
     if not all(file.verifiable for file in files):
         return None
     key = hashlib.sha256(repr((PARSER_VERSION, native.VERSION, dataset.note, files)).encode()).hexdigest()[:16]

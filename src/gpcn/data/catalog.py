@@ -21,6 +21,7 @@ from gpcn.types import Metric
 GEOM_GCN = "graphdml-uiuc-jlu/geom-gcn"
 HETEROPHILOUS = "yandex-research/heterophilous-graphs"
 LINKX = "CUAI/Non-Homophily-Large-Scale"
+FEATHER = "benedekrozemberczki/FEATHER"
 
 PEI = "Pei et al., Geom-GCN: Geometric Graph Convolutional Networks, ICLR 2020"
 PLATONOV = "Platonov et al., A critical look at the evaluation of GNNs under heterophily, ICLR 2023"
@@ -33,12 +34,31 @@ UNLICENSED = "the repository states no licence for the data; cite the source and
 MIT = "the repository is under the MIT licence; cite the source"
 
 LEAK = "contains duplicated nodes that leak across the splits; see {}-filtered"
+DEEZER_SPLITS = f"{LINKX}/data/splits/deezer-europe-splits.npy"
 SHARES = "split files named 0.6_0.2 hold 48/32/20 %"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files that hold a dataset, and what reads them."""
+
+    files: tuple[str, ...]
+    read: Reader
+
+    @property
+    def remote_files(self) -> tuple[RemoteFile, ...]:
+        """The files with commit and checksum."""
+        checksums = _checksums()
+        return tuple(RemoteFile(path=path, **checksums.get(path, {})) for path in self.files)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """What is known of a dataset before it is loaded. `random_splits` is set where none are official."""
+    """What is known of a dataset before it is loaded.
+
+    `random_splits` is set where none are official. `alternatives` hold the same graph in another form; they serve
+    where they are at hand and the files themselves are not.
+    """
 
     name: str
     files: tuple[str, ...]
@@ -54,12 +74,17 @@ class Dataset:
     citation: str
     licence: str
     note: str = ""
+    alternatives: tuple[Source, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the graph can be had from, the preferred one first."""
+        return (Source(self.files, self.read), *self.alternatives)
 
     @property
     def remote_files(self) -> tuple[RemoteFile, ...]:
-        """The files with commit and checksum."""
-        known = _checksums()
-        return tuple(RemoteFile(path=path, **known.get(path, {})) for path in self.files)
+        """The preferred files with commit and checksum."""
+        return self.sources[0].remote_files
 
 
 def names() -> list[str]:
@@ -246,15 +271,24 @@ _ENTRIES = (
     ),
     Dataset(
         name="deezer-europe",
-        files=(f"{LINKX}/data/deezer-europe.mat", f"{LINKX}/data/splits/deezer-europe-splits.npy"),
-        read=readers.linkx_matrix,
+        files=(
+            *(
+                f"{FEATHER}/new_node_level_dataset/{folder}/deezer_gendered_{folder}.{kind}"
+                for folder, kind in (("edges", "csv"), ("features", "json"), ("target", "csv"))
+            ),
+            DEEZER_SPLITS,
+        ),
+        read=readers.deezer,
+        alternatives=(Source((f"{LINKX}/data/deezer-europe.mat", DEEZER_SPLITS), readers.linkx_matrix),),
         nodes=28281,
         edges=92752,
         features=31241,
         classes=2,
         splits=5,
-        citation=f"Rozemberczki and Sarkar, Characteristic Functions on Graphs, CIKM 2020; {LIM}",
+        citation=f"Rozemberczki and Sarkar, Characteristic Functions on Graphs, CIKM 2020; splits: {LIM}",
         licence=UNLICENSED,
+        note="read from the files of its authors, or from the LINKX benchmark's .mat made of them where only that is "
+        "at hand",
     ),
     Dataset(
         name="genius",

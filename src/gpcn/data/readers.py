@@ -129,6 +129,22 @@ def twitch(files: Files, *, vocabulary: int = 3170) -> Fields:
     }
 
 
+def deezer(files: Files, *, vocabulary: int = 31241) -> Fields:
+    """Deezer Europe as its authors publish it: mutual friendships, liked artists as features, gender as label."""
+    content = {path.rsplit("_", 1)[-1]: data for path, data in files.items()}
+    target = np.loadtxt(io.BytesIO(content["target.csv"]), delimiter=",", skiprows=1, dtype=np.int64)
+    labels = np.empty(len(target), dtype=np.int64)
+    labels[target[:, 0]] = target[:, 1]
+    artists = json.loads(content["features.json"])
+    edges = np.loadtxt(io.BytesIO(content["edges.csv"]), delimiter=",", skiprows=1, dtype=np.int64)
+    return {
+        "adjacency": _adjacency(edges.T, labels.size, directed=False),
+        "features": compact(_from_index_lists([artists.get(str(node), []) for node in range(labels.size)], vocabulary)),
+        "labels": labels,
+        "splits": _linkx_splits(files),
+    }
+
+
 def facebook100(files: Files) -> Fields:
     """Facebook 100: gender (0 missing) is the label; the other six attributes are one-hot, missing included."""
     mat = _mat(files)

@@ -13,7 +13,17 @@ from zlib import crc32
 
 import numpy as np
 
-from gpcn.paper.plans import FAMILY_SPACE, NEARLY_LINK, STARTS_OF_THETA, Settings, draw, mutate, own, own_names
+from gpcn.paper.plans import (
+    FAMILY_SPACE,
+    NEARLY_LINK,
+    STARTS_OF_THETA,
+    Choices,
+    Settings,
+    draw,
+    mutate,
+    own,
+    own_names,
+)
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import printed
 from gpcn.paper.scoring import Scored, Scorer
@@ -36,7 +46,7 @@ class FamilySearch:
         self.first = lru_cache(self._first)
 
     def _first(self, model: str) -> Found:
-        plan, rng, choices = self.plan, self._rng(model), own(model, FAMILY_SPACE)
+        plan, rng, choices = self.plan, self._rng(model), self._choices(model)
         rank = self.scorer.rank
         base = printed(model, self.scorer.dataset) or {}
         starts: list[Settings] = [{**base, "normalize_features": value} for value in (False, True)]
@@ -44,17 +54,17 @@ class FamilySearch:
         tried = [
             *starts,
             *(mutate(starts[1] | narrow, choices, rng) for _ in range(plan.mutations)),
-            *(draw(choices, rng) for _ in range(plan.draws)),
+            *(plan.fitted(draw(choices, rng)) for _ in range(plan.draws)),
         ]
-        parents = [each.settings for each in rank(model, tried, plan.first)[:3]]
+        parents = [plan.fitted(each.settings) for each in rank(model, tried, plan.first)[:3]]
         more = [mutate(parents[i % 3], choices, rng) for i in range(plan.mutations)]
         related = [
-            _translated(model, printed(other, self.scorer.dataset) or {}) | {"normalize_features": True}
+            plan.fitted(_translated(model, printed(other, self.scorer.dataset) or {}) | {"normalize_features": True})
             for other in FAMILY
             if other != model
         ]
         if "mu" in choices:
-            related.append(NEARLY_LINK)
+            related.append(plan.fitted(NEARLY_LINK))
         siblings = [each.settings for each in rank(model, related, plan.first)]
         more += siblings + [mutate(siblings[0], choices, rng) for _ in range(plan.of_siblings)]
         ours = [each for each in tried + more if each not in starts]
@@ -63,7 +73,7 @@ class FamilySearch:
 
     def second(self, model: str) -> Found:
         """The best settings of ours."""
-        plan, rng, choices = self.plan, self._rng(model, "second round"), own(model, FAMILY_SPACE)
+        plan, rng, choices = self.plan, self._rng(model, "second round"), self._choices(model)
         rank = self.scorer.rank
         before = self.first(model)
         others = [
@@ -92,6 +102,9 @@ class FamilySearch:
         final = rank(model, [each.settings for each in ranked[:2]], self.plan.decisive, long=True)[0]
         chosen = {name: final.settings[name] for each in tried for name in each if name in final.settings}
         return Found(Scored(chosen, final.rule, final.score), tuple(tried))
+
+    def _choices(self, model: str) -> Choices:
+        return self.plan.choices(own(model, FAMILY_SPACE))
 
     def _rng(self, model: str, *more: str) -> np.random.Generator:
         return np.random.default_rng(crc32("|".join((model, self.scorer.dataset, *more)).encode()))

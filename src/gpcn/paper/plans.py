@@ -60,6 +60,7 @@ class Plan:
         decisive: splits that decide between the finalists of the second round and at the paper's settings.
         epochs, patience: of all but the finalists, which have twice as many.
         width: `hidden` of what it mutates first; as the paper prints where 0.
+        narrow: whether everything but the paper's own settings has that width.
     """
 
     draws: int
@@ -73,6 +74,15 @@ class Plan:
     patience: int = 30
     width: int = 0
     of_siblings: int = 4
+    narrow: bool = False
+
+    def choices(self, choices: Choices) -> Choices:
+        """Those of `choices` that this plan varies."""
+        return {name: values for name, values in choices.items() if not (self.narrow and name == "hidden")}
+
+    def fitted(self, settings: Settings) -> Settings:
+        """`settings` of another origin, at the width this plan can afford."""
+        return settings | {"hidden": self.width} if self.narrow else settings
 
 
 FAMILY_PLAN = Plan(draws=10, mutations=10, first=(0,), last=(0, 1, 2), decisive=(0, 1, 2))
@@ -80,17 +90,35 @@ SMALL_FAMILY_PLAN = replace(
     FAMILY_PLAN, draws=8, mutations=5, first=(0, 1), last=tuple(range(5)), decisive=tuple(range(10))
 )
 LARGE_FAMILY_PLAN = replace(FAMILY_PLAN, width=64)
+VERY_LARGE_FAMILY_PLAN = Plan(
+    draws=5,
+    mutations=4,
+    first=(0,),
+    last=(0,),
+    finalists=2,
+    refinements=4,
+    decisive=(0,),
+    epochs=100,
+    patience=20,
+    width=64,
+    of_siblings=2,
+    narrow=True,
+)
+"""An epoch at the paper's width takes up to five seconds; one split has thousands of validation nodes."""
 BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1), patience=20)
 SLOW_PLANS = {("h2gcn", "twitch-de"): replace(BASELINE_PLAN, first=(0,), epochs=60)}
 """Exceptions: two steps reach 37 % of all pairs of nodes of twitch-de, so an epoch of H2GCN takes two seconds."""
 SMALL = 1000  # nodes; below it a split costs a second or two and says little, so there are more of both
 LARGE = 5000  # nodes; above it width 512 costs minutes a split, so the search of ours starts narrow
+VERY_LARGE = 15_000  # nodes; above it so much that the search of ours stays narrow
 
 
 def family_plan(nodes: int) -> Plan:
     """The plan for a graph of that size."""
     if nodes < SMALL:
         return SMALL_FAMILY_PLAN
+    if nodes > VERY_LARGE:
+        return VERY_LARGE_FAMILY_PLAN
     return LARGE_FAMILY_PLAN if nodes > LARGE else FAMILY_PLAN
 
 
