@@ -12,6 +12,7 @@ import pytest
 from gpcn import Graph, synthesize
 from gpcn.errors import CheckpointError
 from gpcn.paper import search
+from gpcn.paper.baseline_search import AUTHORS, baseline_plan, search_baseline
 from gpcn.paper.evaluations import Evaluations, Question
 from gpcn.paper.family_search import FamilySearch
 from gpcn.paper.plans import family_plan
@@ -83,14 +84,34 @@ def pretended(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> Pretended:
 
 
 @pytest.mark.parametrize("model", BASELINES)
-def test_every_baseline_gets_eight_configurations_on_two_splits(model: str, pretended: Pretended) -> None:
+def test_every_baseline_has_the_same_budget(model: str, pretended: Pretended) -> None:
     (found,) = search.find(model, "texas", pretended)
-    assert len(pretended.asked) == 16
-    assert {question.split for question in pretended.asked} == {0, 1}
+    plan = baseline_plan(model, "texas", 300)
+    started = 3 + plan.draws + plan.mutations
+    assert f"best of {started} configurations" in found.how
+    short, long = plan.epochs, 2 * plan.epochs
+    asked = {epochs: {q.split for q in pretended.asked if q.config["epochs"] == epochs} for epochs in (short, long)}
+    assert asked == {short: set(plan.first), long: set(plan.decisive)}
     assert {question.kind for question in pretended.asked} == {"probe"}
+    configs = {q.config.canonical() for q in pretended.asked if q.config["epochs"] == short}
+    assert 0.75 * started <= len(configs) <= started  # a draw may be what was drawn before
     best = max(100 * q.config["dropout"] - 1000 * q.config["weight_decay"] for q in pretended.asked)
     assert found.validation == pytest.approx(best, abs=1.1)
-    assert "8 configurations" in found.how
+
+
+def test_every_baseline_starts_where_its_authors_do(pretended: Pretended) -> None:
+    assert set(AUTHORS) == set(BASELINES)
+    search.find("gprgnn", "texas", pretended)
+    assert {q.config["theta_decay"] for q in pretended.asked} == {0.0}  # as GPR-GNN is trained
+    assert {q.config["alpha"] for q in pretended.asked[:6]} == {0.1, 0.9}
+
+
+@pytest.mark.parametrize(("nodes", "widths"), [(300, {64, 256}), (30_000, {64})])
+def test_large_graphs_get_fewer_and_narrower_configurations(nodes: int, widths: set[int]) -> None:
+    plan = baseline_plan("mlp", "texas", nodes)
+    asking = Pretended()
+    search_baseline("mlp", Scorer("texas", plan, asking))
+    assert {q.config["hidden"] for q in asking.asked} == widths
 
 
 @pytest.mark.parametrize("model", FAMILY)

@@ -133,6 +133,13 @@ ALPHA = Hyperparameter(
 THETA = Hyperparameter(
     name="theta", kind=float, default=0.5, about="λ: decay of the weights", space=(0.5, 1.0, 1.5), low=0
 )
+SELF_LOOPS = Hyperparameter(
+    name="self_loops",
+    kind=bool,
+    default=False,
+    about="whether a node counts as its own neighbour",
+    space=(False, True),
+)
 
 POLYNOMIAL = (HIDDEN, LAYERS, MLP_LAYERS)
 COMMON = (DROPOUT, DROPOUT_MODE, NO_BIAS, ORDER)
@@ -195,7 +202,23 @@ _ENTRIES = (
         STEPS,
         MLP_LAYERS,
         ALPHA,
+        Hyperparameter(
+            name="start",
+            kind=str,
+            default="ppr",
+            about="where γ starts: PageRank, powers of α, the last power alone, or at random",
+            choices=("ppr", "nppr", "sgc", "random"),
+            space=("ppr", "nppr", "random"),
+        ),
         DROPOUT,
+        replace(
+            DROPOUT,
+            name="propagation_dropout",
+            default=-1.0,
+            about="share of predictions zeroed before they spread; -1: as dropout",
+            space=(-1.0, 0.0, 0.5),
+            low=-1,
+        ),
         BIAS,
     ),
     _baseline(
@@ -218,7 +241,7 @@ _ENTRIES = (
         DROPOUT,
         BIAS,
     ),
-    _baseline("link", baselines.LINK, "A W", "Zheleva and Getoor, WWW 2009", DROPOUT, BIAS, per_node=True),
+    _baseline("link", baselines.LINK, "A W", "Zheleva and Getoor, WWW 2009", SELF_LOOPS, DROPOUT, BIAS, per_node=True),
     _baseline(
         "linkx",
         baselines.LINKX,
@@ -227,6 +250,8 @@ _ENTRIES = (
         HIDDEN,
         replace(DEPTH, about="layers of the last MLP"),
         MLP_LAYERS,
+        replace(DEPTH, name="edge_layers", default=1, about="layers of the MLP on the links", space=(1, 2)),
+        SELF_LOOPS,
         DROPOUT,
         BIAS,
         per_node=True,

@@ -105,9 +105,6 @@ VERY_LARGE_FAMILY_PLAN = Plan(
     narrow=True,
 )
 """An epoch at the paper's width takes up to five seconds; one split has thousands of validation nodes."""
-BASELINE_PLAN = Plan(draws=7, mutations=0, first=(0, 1), patience=20)
-SLOW_PLANS = {("h2gcn", "twitch-de"): replace(BASELINE_PLAN, first=(0,), epochs=60)}
-"""Exceptions: two steps reach 37 % of all pairs of nodes of twitch-de, so an epoch of H2GCN takes two seconds."""
 SMALL = 1000  # nodes; below it a split costs a second or two and says little, so there are more of both
 LARGE = 5000  # nodes; above it width 512 costs minutes a split, so the search of ours starts narrow
 VERY_LARGE = 15_000  # nodes; above it so much that the search of ours stays narrow

@@ -1,9 +1,8 @@
 """Finding recipes on validation nodes alone: `gpcn reproduce recipes`.
 
-The GPCN family has a search of its own (`family_search`). Baselines get eight configurations on two splits each, the
-same for all (`plans.BASELINE_PLAN`). Everything is scored by `training.probe`, so both rules for the best epoch are
-judged by one training. The draws depend on model and dataset alone, so a search that was interrupted asks the same
-questions again and finds their answers on disk.
+The GPCN family has a search of its own (`family_search`), the baselines another (`baseline_search`). Everything is
+scored by `training.probe`, so both rules for the best epoch are judged by one training. The draws depend on model and
+dataset alone, so a search that was interrupted asks the same questions again and finds their answers on disk.
 """
 
 from __future__ import annotations
@@ -13,24 +12,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from zlib import crc32
-
-import numpy as np
 
 from gpcn.atomic import replacing
 from gpcn.data import catalog
 from gpcn.data.benchmark import is_available
 from gpcn.errors import CheckpointError
-from gpcn.nn import zoo
+from gpcn.paper.baseline_search import baseline_plan, search_baseline
 from gpcn.paper.evaluations import Evaluations, Progress, load_once
 from gpcn.paper.family_search import FamilySearch
-from gpcn.paper.plans import BASELINE_PLAN, COMMON, SLOW_PLANS, Settings, draw, family_plan, own, own_names
+from gpcn.paper.plans import Settings, family_plan
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import Recipe
 from gpcn.paper.scoring import Scored, Scorer
 
 LENGTH: Settings = {"epochs": 300, "patience": 60}  # of the trainings that follow, as for the finalists
-BASELINE_PATIENCE = 50
 
 
 def find_all(
@@ -81,20 +76,12 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
     """The recipes for `model` on `dataset`: ours, and for the family what the paper leaves open."""
     if model in FAMILY:
         return _find_family(model, dataset, evaluations, progress)
-    plan = SLOW_PLANS.get((model, dataset), BASELINE_PLAN)
-    space = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space and each.name != "hidden"}
-    choices = own(model, {**space, **COMMON})
-    fixed: Settings = {"patience": BASELINE_PATIENCE}
-    if "hidden" in own_names(model):
-        fixed["hidden"] = 64
-    rng = np.random.default_rng(crc32(f"{model}|{dataset}".encode()))
-    settings = [fixed, *(fixed | draw(choices, rng) for _ in range(plan.draws))]
-    best = Scorer(dataset, plan, evaluations, progress).rank(model, settings, plan.first)[0]
-    how = (
-        f"best of {len(settings)} configurations by crossed validation score on split(s) {_list(plan.first)}, "
-        f"at most {plan.epochs} epochs"
-    )
-    return [_recipe(model, dataset, "ours", best, how)]
+    plan = baseline_plan(model, dataset, load_once(dataset).num_nodes)
+    choice = search_baseline(model, Scorer(dataset, plan, evaluations, progress))
+    how = f"best of {choice.tried} configurations on split(s) {_list(plan.first)}, at most {plan.epochs} epochs"
+    if plan.finalists:
+        how += f", the last {plan.finalists} compared by crossed validation score on split(s) {_list(plan.decisive)}"
+    return [_recipe(model, dataset, "ours", choice.best, how)]
 
 
 def _find_family(model: str, dataset: str, evaluations: Evaluations, progress: Progress | None) -> list[Recipe]:

@@ -19,7 +19,13 @@ TRAINING = (
     Hyperparameter(
         name="weight_decay", kind=float, default=1e-3, about="L2 penalty on all weights", space=(0.0, 1e-5, 1e-3), low=0
     ),
-    Hyperparameter(name="theta_decay", kind=float, default=-1.0, about="L2 penalty on θ; -1: as weight_decay", low=-1),
+    Hyperparameter(
+        name="theta_decay",
+        kind=float,
+        default=-1.0,
+        about="L2 penalty on coefficients (θ, GPRGNN's γ); -1: as weight_decay",
+        low=-1,
+    ),
     Hyperparameter(name="link_decay", kind=float, default=-1.0, about="L2 penalty on W_A; -1: as weight_decay", low=-1),
     Hyperparameter(name="mu_lr", kind=float, default=-1.0, about="learning rate of μ; -1: as lr", low=-1),
     Hyperparameter(name="epochs", kind=int, default=500, about="most epochs", low=2),

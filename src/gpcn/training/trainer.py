@@ -22,6 +22,8 @@ from gpcn.nn import NodeClassifier
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
 
+DROPOUTS = ("dropout", "propagation_dropout")
+COEFFICIENTS = ("theta", "gamma")
 HISTORY = ("epoch", "train_loss", "val_loss", "val_score")
 
 
@@ -42,7 +44,7 @@ class Trainer:
         torch.manual_seed(int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint64)[0] >> 1))
         self.model = problem.build(config)
         self.model.observe(problem.labels, self.train)
-        self.drops = float(config.hyperparameters.get("dropout", 0.0)) > 0
+        self.drops = any(float(config.hyperparameters.get(name, 0.0)) > 0 for name in DROPOUTS)
         self.class_weights = _class_weights(problem, self.train) if config["class_weights"] else None
         self.evaluates_otherwise = _evaluates_otherwise(self.model)
         self.parameters = list(self.model.parameters())
@@ -188,11 +190,11 @@ def _evaluates_otherwise(model: NodeClassifier) -> bool:
 
 
 def _optimizer(model: NodeClassifier, config: TrainConfig) -> torch.optim.Optimizer:
-    """Adam with θ, W_A and μ as groups of their own."""
+    """Adam with the coefficients (θ, GPRGNN's γ), W_A and μ as groups of their own."""
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         lr, decay = config["lr"], config["weight_decay"]
-        if name == "theta" and config["theta_decay"] >= 0:
+        if name in COEFFICIENTS and config["theta_decay"] >= 0:
             decay = config["theta_decay"]
         if name == "link" and config["link_decay"] >= 0:
             decay = config["link_decay"]

@@ -66,7 +66,7 @@ class GPRGNN(NodeClassifier):
         start: where `γ` starts. `ppr`: personalized PageRank, `α (1 - α)^k` and `(1 - α)^K` for the last; `nppr`:
             `α^k`, scaled to sum 1; `sgc`: all on the last power; `random`: uniform, absolute values scaled to sum 1.
         dropout: share of entries zeroed while training, in the features and after every ReLU layer.
-        propagation_dropout: share of entries zeroed in `Z` while training; the same as `dropout` where omitted.
+        propagation_dropout: share of entries zeroed in `Z` while training; below 0: the same as `dropout`.
         bias: whether layers have biases.
 
     Shapes:
@@ -84,7 +84,7 @@ class GPRGNN(NodeClassifier):
         alpha: float = 0.1,
         start: Start = "ppr",
         dropout: float = 0.0,
-        propagation_dropout: float | None = None,
+        propagation_dropout: float = -1.0,
         bias: bool = True,
     ) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class GPRGNN(NodeClassifier):
         if start not in ("ppr", "nppr", "sgc", "random"):
             raise ConfigError(f"start is {start!r}; expected ppr, nppr, sgc or random")
         self.layers, self.alpha, self.start = check_count("layers", layers), check_share("alpha", alpha), start
-        self.propagation_dropout = check_probability(dropout if propagation_dropout is None else propagation_dropout)
+        self.propagation_dropout = check_probability(dropout if propagation_dropout < 0 else propagation_dropout)
         self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, bias=bias)
         self.out = Linear(hidden_channels, out_channels, bias)
         self.gamma = nn.Parameter(torch.empty(layers + 1))

@@ -22,14 +22,16 @@ class LINK(NodeClassifier):
 
         logits = A W + b
 
-    with `A` the links as they are: weighted, not normalized, no self-loops added. On a directed graph row `i` holds
-    the links from node `i`. Features are ignored.
+    with `A` the links as they are: weighted, not normalized, no self-loops added unless asked for. On a directed graph
+    row `i` holds the links from node `i`. Features are ignored.
 
     Args:
         in_channels: accepted so that models can be exchanged; not used.
         hidden_channels: accepted so that models can be exchanged; not used.
         out_channels: number of classes, `C`.
         num_nodes: size of the graph, `N`; required.
+        self_loops: whether a node counts as its own neighbour, `A + I`; then `W_i` is also learned from those that
+            node `i` is linked by, which helps where neighbours agree.
         dropout: share of links zeroed while training; the paper has none.
         bias: whether there is a `b`.
 
@@ -44,18 +46,20 @@ class LINK(NodeClassifier):
         out_channels: int,
         *,
         num_nodes: int | None = None,
+        self_loops: bool = False,
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
         super().__init__()
         check_channels(in_channels, hidden_channels, out_channels, reads_features=False)
+        self.self_loops = self_loops
         self.num_nodes, self.dropout = check_num_nodes("LINK", num_nodes), check_probability(dropout)
         self.links = Linear(self.num_nodes, out_channels, bias)
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""
         check_same_nodes("LINK", self.num_nodes, x.shape[0])
-        operator = self.operator(adjacency, edge_weight, self.num_nodes, "none", self_loops=False)
+        operator = self.operator(adjacency, edge_weight, self.num_nodes, "none", self_loops=self.self_loops)
         result: Tensor = self.links(dropout_sparse(operator, self.dropout, self.training))
         return result
 
@@ -67,8 +71,8 @@ class LINKX(NodeClassifier):
         H_A = MLP_A(A),    H_X = MLP_X(X)
         logits = MLP_f(ReLU([H_A, H_X] W + H_A + H_X))
 
-    with `A` the links as they are: weighted, not normalized, no self-loops added. The perceptrons have ReLU, then
-    batch normalization, between their layers; the last layer of each is plain.
+    with `A` the links as they are: weighted, not normalized, no self-loops added unless asked for. The perceptrons
+    have ReLU, then batch normalization, between their layers; the last layer of each is plain.
 
     This is the computation of `torch_geometric.nn.LINKX` on undirected graphs. On directed ones row `i` of `A` holds
     the links from node `i`, as the formula says; PyTorch Geometric sums over the links to it, `Aᵀ`.
@@ -81,6 +85,7 @@ class LINKX(NodeClassifier):
         layers: linear layers of `MLP_f`.
         mlp_layers: linear layers of `MLP_X`.
         edge_layers: linear layers of `MLP_A`, the first of them `[N, h]`.
+        self_loops: whether a node counts as its own neighbour, `A + I`.
         dropout: share of entries zeroed while training, between the layers of `MLP_f`.
         bias: whether layers have biases.
 
@@ -98,11 +103,13 @@ class LINKX(NodeClassifier):
         layers: int = 2,
         mlp_layers: int = 1,
         edge_layers: int = 1,
+        self_loops: bool = False,
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
         super().__init__()
         check_channels(in_channels, hidden_channels, out_channels)
+        self.self_loops = self_loops
         check_count("layers", layers)
         check_count("mlp_layers", mlp_layers)
         check_count("edge_layers", edge_layers)
@@ -117,7 +124,7 @@ class LINKX(NodeClassifier):
         """Logits `[N, C]`."""
         x = as_features(x)
         check_same_nodes("LINKX", self.num_nodes, x.shape[0])
-        operator = self.operator(adjacency, edge_weight, self.num_nodes, "none", self_loops=False)
+        operator = self.operator(adjacency, edge_weight, self.num_nodes, "none", self_loops=self.self_loops)
         edges, nodes = self.edge_mlp(operator), self.node_mlp(x)  # [N, h] each
         mixed = edges + nodes + self.from_edges(edges) + self.from_nodes(nodes)
         result: Tensor = self.final_mlp(F.relu(mixed))

@@ -1,0 +1,85 @@
+"""Recipes of the baselines: one budget for all methods, which depends on the size of the graph alone.
+
+Every method starts from our defaults and from two settings in the style its authors publish, draws others at random,
+goes on from the best three, and the last few are compared on more splits with twice the epochs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+
+from gpcn.nn import zoo
+from gpcn.paper.plans import COMMON, LARGE, SMALL, VERY_LARGE, Choices, Plan, Settings, draw, mutate, own, own_names
+from gpcn.paper.scoring import Scored, Scorer
+
+PATIENCE = 50
+SMALL_PLAN = Plan(draws=16, mutations=8, first=(0, 1), finalists=4, decisive=tuple(range(10)), patience=20)
+MIDDLE_PLAN = Plan(draws=10, mutations=5, first=(0,), finalists=3, decisive=(0, 1, 2), patience=20)
+LARGE_PLAN = replace(MIDDLE_PLAN, draws=7, mutations=4, finalists=2, decisive=(0, 1), width=64, narrow=True)
+VERY_LARGE_PLAN = replace(LARGE_PLAN, draws=6, mutations=3, decisive=(0,), epochs=100)
+SLOW_PLANS = {("h2gcn", "twitch-de"): Plan(draws=7, mutations=0, first=(0,), finalists=0, epochs=60, patience=20)}
+"""Exceptions: two steps reach 37 % of all pairs of nodes of twitch-de, so an epoch of H2GCN takes two seconds."""
+
+SPACE: Choices = COMMON | {"weight_decay": (1e-5, 5e-4, 1e-3, 5e-3, 1e-2), "hidden": (64, 256)}
+USUAL: Settings = {"dropout": 0.5, "lr": 0.01, "weight_decay": 5e-4, "normalize_features": True}
+AUTHORS: dict[str, tuple[Settings, Settings]] = {
+    "mlp": (USUAL, USUAL | {"mlp_layers": 2, "normalize_features": False}),
+    "gcn": (USUAL, USUAL | {"lr": 0.05}),
+    "sgc": (USUAL | {"dropout": 0.0, "lr": 0.05, "weight_decay": 1e-5}, USUAL | {"dropout": 0.0, "lr": 0.05}),
+    "gprgnn": (
+        USUAL | {"alpha": 0.9, "propagation_dropout": 0.0, "lr": 0.05},
+        USUAL | {"start": "sgc", "layers": 2, "propagation_dropout": 0.0, "lr": 0.05, "weight_decay": 1e-5},
+    ),
+    "h2gcn": (USUAL | {"symmetrize": True}, USUAL | {"layers": 1, "normalize_features": False, "weight_decay": 5e-3}),
+    "mixhop": (USUAL, USUAL | {"layers": 1, "dropout": 0.7}),
+    "link": (USUAL | {"dropout": 0.0}, USUAL | {"dropout": 0.0, "lr": 0.05, "self_loops": True}),
+    "linkx": (
+        USUAL | {"hidden": 256, "layers": 1, "weight_decay": 1e-2, "normalize_features": False},
+        USUAL | {"layers": 1, "weight_decay": 1e-3, "self_loops": True, "normalize_features": False},
+    ),
+    "gcnii": (
+        USUAL | {"layers": 16, "alpha": 0.2, "normalize_features": False},
+        USUAL | {"layers": 8, "alpha": 0.5, "theta": 1.5, "weight_decay": 1e-3},
+    ),
+    "appnp": (USUAL, USUAL | {"alpha": 0.9, "normalize_features": False}),
+}
+"""Two starts each: what papers and public code recommend, at depths and widths that two cores can afford."""
+AS_ITS_AUTHORS: dict[str, Settings] = {"gprgnn": {"theta_decay": 0.0}}
+"""What holds for all configurations of a method: GPR-GNN trains its coefficients without weight decay."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best settings, how many were tried, and on which splits they were compared."""
+
+    best: Scored
+    tried: int
+    plan: Plan
+
+
+def baseline_plan(model: str, dataset: str, nodes: int) -> Plan:
+    """The plan for a graph of that size, the same for all methods but the exceptions."""
+    by_size = VERY_LARGE_PLAN if nodes > VERY_LARGE else LARGE_PLAN if nodes > LARGE else MIDDLE_PLAN
+    return SLOW_PLANS.get((model, dataset), SMALL_PLAN if nodes < SMALL else by_size)
+
+
+def search_baseline(model: str, scorer: Scorer) -> Choice:
+    """Find settings for `model` by the plan of `scorer`."""
+    plan, rng = scorer.plan, np.random.default_rng(crc32(f"{model}|{scorer.dataset}|authors".encode()))
+    fixed: Settings = {"patience": PATIENCE, **AS_ITS_AUTHORS.get(model, {})}
+    if "hidden" in own_names(model):
+        fixed["hidden"] = 64
+    spaces = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space}
+    choices = plan.choices(own(model, {**spaces, **SPACE}))
+    tried = [fixed, *(fixed | start for start in AUTHORS[model])]
+    tried += [fixed | draw(choices, rng) for _ in range(plan.draws)]
+    parents = [scored.settings for scored in scorer.rank(model, tried, plan.first)[:3]]
+    tried += [mutate(parents[i % 3], choices, rng) for i in range(plan.mutations)]
+    ranked = scorer.rank(model, tried, plan.first)
+    if plan.finalists:
+        finalists = [scored.settings for scored in ranked[: plan.finalists]]
+        ranked = scorer.rank(model, finalists, plan.decisive, long=True)
+    return Choice(ranked[0], len(tried), plan)
