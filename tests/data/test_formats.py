@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import pickle
 from collections import defaultdict
 from pathlib import Path
@@ -62,10 +63,9 @@ def adjacency() -> sp.csr_matrix:
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Put content into a mirror under an entry's paths, with the checksums it really has."""
 
-    def put(name: str, contents: dict[str, bytes]) -> Graph:
-        entry = catalog.entry(name)
+    def put(name: str, contents: dict[str, bytes], *, source: int = 0) -> Graph:
         known = dict(catalog._checksums())
-        for path in entry.files:
+        for path in catalog.entry(name).sources[source].files:
             (content,) = [content for ending, content in contents.items() if path.endswith(ending)]
             target = tmp_path / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             if path in known:
                 known[path] = {"commit": known[path]["commit"], "sha256": hashlib.sha256(content).hexdigest()}
         monkeypatch.setattr(catalog, "_checksums", lambda: known)
-        monkeypatch.setenv("GPCN_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv("GPCN_CACHE", str(tmp_path / f"cache-{source}"))
         graph = load(name, mirror=tmp_path)
         assert graph.equals(load(name, mirror=tmp_path))
         return graph
@@ -109,13 +109,32 @@ def test_facebook_graphs(name: str, serve) -> None:
         assert graph.splits[0].train.size == round(labelled.size / 2)
 
 
-def test_deezer_keeps_its_wide_features_sparse(serve) -> None:
+def test_deezer_from_its_authors_files_and_from_the_benchmarks_is_one_graph(serve, tmp_path: Path) -> None:
     features = sp.random(NODES, 31241, density=0.0005, random_state=1, format="csr")
-    content = mat(A=adjacency(), label=LABELS.reshape(1, -1), features=features)
-    graph = serve("deezer-europe", {".mat": content, "-splits.npy": linkx_splits(np.arange(NODES))})
+    features.data[:] = 1
+    splits = linkx_splits(np.arange(NODES))
+    likes = {
+        str(node): features.indices[features.indptr[node] : features.indptr[node + 1]].tolist() for node in range(NODES)
+    }
+    friends = "\n".join(f"{a},{b}" for a, b in EDGES)
+    gender = "\n".join(f"{node},{LABELS[node]}" for node in reversed(range(NODES)))
+    raw = {
+        "edges.csv": f"node_1,node_2\n{friends}\n".encode(),
+        "features.json": json.dumps(likes).encode(),
+        "target.csv": f"id,target\n{gender}\n".encode(),
+        "-splits.npy": splits,
+    }
+    graph = serve("deezer-europe", raw)
     assert graph.has_sparse_features
     assert graph.num_features == 31241
     assert not graph.directed
+    np.testing.assert_array_equal(graph.labels, LABELS)
+    assert (graph.features != sp.csr_array(features)).nnz == 0
+    for path in catalog.entry("deezer-europe").files[:3]:
+        (tmp_path / path).unlink()
+    content = mat(A=adjacency(), label=LABELS.reshape(1, -1), features=features)
+    other = serve("deezer-europe", {".mat": content, "-splits.npy": splits}, source=1)
+    assert other.equals(graph)
 
 
 def test_genius(serve) -> None:

@@ -12,7 +12,8 @@ from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import Jobs, SplitNumbers, read_splits
 from gpcn.errors import ConfigError, near_matches
 
-TARGETS = ("table-1", "table-2", "table-3", "table-4", "figure-1", "figure-2", "variants", "theory", "all", "recipes")
+TABLES = ("table-1", "table-2", "table-3", "table-4")
+TARGETS = (*TABLES, "figure-1", "figure-2", "variants", "learned", "theory", "all", "recipes")
 
 
 def reproduce(
@@ -44,8 +45,8 @@ def reproduce(
     """Measure the paper's tables and ablations again, beside the paper's own numbers.
 
     Stop it at any time; the same command goes on. [bold]variants[/bold] varies what the paper leaves open,
-    [bold]theory[/bold] puts the bound beside the measured gap, [bold]recipes[/bold] searches settings on validation
-    nodes alone.
+    [bold]learned[/bold] lists the mix μ and the coefficients θ that training arrives at, [bold]theory[/bold] puts the
+    bound beside the measured gap, [bold]recipes[/bold] searches settings on validation nodes alone.
 
     Example: [bold]gpcn reproduce table-2 --datasets texas,cornell --models gpcn,agpcn[/bold]
     """
@@ -86,7 +87,7 @@ def _measure(
     folder: Path,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    from gpcn.paper import ablation, complexity, page, published, theory
+    from gpcn.paper import ablation, complexity, learned, page, published, theory
     from gpcn.paper.recipes import ORIGINS
     from gpcn.paper.reproduction import cells, choose, measure
 
@@ -109,6 +110,14 @@ def _measure(
             found = ablation.measure(study, points, splits=splits or ablation.SPLITS, **options)
             ablation.save(study, found, folder)
             document["ablation"] += found
+    if what in ("learned", "all"):
+        strict = what != "all"
+        chosen = (
+            choose(datasets, published.DATASETS, "dataset", strict=strict),
+            choose(models, learned.METHODS, "model", strict=strict),
+        )
+        document["learned"] = learned.measure(*chosen, splits=splits or learned.SPLITS, **options)
+        learned.save(document["learned"], folder)
     if what in ("theory", "all"):
         known = tuple(dict.fromkeys((*theory.DATASETS, *complexity.DATASETS)))
         among = choose(datasets, known, "dataset", strict=what != "all")
@@ -126,6 +135,7 @@ def _show(document: dict[str, Any], folder: Path) -> None:
     for kind, shown in (
         ("rows", _show_rows),
         ("ablation", _show_ablation),
+        ("learned", _show_learned),
         ("theory", _show_theory),
         ("complexity", _show_complexity),
         ("recipes", _show_recipes),
@@ -165,6 +175,16 @@ def _show_ablation(rows: list[dict[str, Any]]) -> Any:
     for row in rows:
         pair = _pair(row["mean"], row["std"])
         made.add_row(row["dataset"], row["method"], row["setting"], str(row["value"]), pair, safe(row["status"]))
+    return made
+
+
+def _show_learned(rows: list[dict[str, Any]]) -> Any:
+    made = table("dataset", "method", "recipe", "μ start", "μ", "θ", numeric=("μ start", "μ"))
+    for row in rows:
+        mix = [number(row.get(name), 3) for name in ("mu_start", "mu")]
+        made.add_row(
+            row["dataset"], row["method"], row["recipe"], *mix, safe(row.get("status") or row.get("theta", ""))
+        )
     return made
 
 

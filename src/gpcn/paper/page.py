@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpcn.atomic import replacing
-from gpcn.paper import automatic, complexity, figures, published, rows, theory
+from gpcn.paper import automatic, complexity, figures, learned, published, rows, theory
 from gpcn.paper.ablation import FIGURES
 from gpcn.paper.published import DATASETS, FAMILY, TABLES, Table
 from gpcn.paper.recipes import validation
@@ -47,7 +47,13 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     reached = rows.read(folder / "complexity.csv", complexity.COLUMNS)
     splits = rows.read(folder / "splits.csv", rows.SPLITS)
     parts += [automatic.section(rows.read(folder / "auto.csv", automatic.COLUMNS), table, splits)]
-    parts += [_variants(variants), _theory(bounds, images, page), _reached(reached)]
+    mixes = learned.section(rows.read(folder / "learned.csv", learned.COLUMNS))
+    parts += [
+        _variants(variants),
+        f"## What was learned: μ and θ\n\n{mixes}" if mixes else "",
+        _theory(bounds, images, page),
+        _reached(reached),
+    ]
     parts += [_cost({"tables": table, "ablations": ablation, "variants": variants, "theory": bounds})]
     with replacing(page) as stream:
         stream.write("\n".join(part for part in parts if part).encode())
