@@ -7,22 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import (
-    Features,
-    GraphArgument,
-    Id,
-    Json,
-    Label,
-    Mirror,
-    Nodes,
-    Source,
-    Splits,
-    Target,
-    Undirected,
-    Weight,
-    load_with_options,
-    source_of,
-)
+from gpcn.cli.grouped import grouped
+from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import (
     Device,
@@ -41,8 +27,10 @@ from gpcn.graph import Graph
 DEFAULT = "mlp,gcn,link,gpcn,gpcn-link,agpcn,agpcn-link"
 
 
+@grouped
 def compare(
     graph: GraphArgument,
+    options: GraphOptions,
     models: Annotated[str, typer.Option("--models", metavar="A,B,…", help="Names that gpcn models lists.")] = DEFAULT,
     settings: Settings = None,
     splits: SplitNumbers = None,
@@ -52,16 +40,6 @@ def compare(
     seed: Seed = None,
     random: RandomSplits = 0,
     json: Json = False,
-    mirror: Mirror = None,
-    nodes: Nodes = None,
-    source: Source = None,
-    target: Target = None,
-    weight: Weight = None,
-    id: Id = None,
-    label: Label = None,
-    features: Features = None,
-    split: Splits = None,
-    undirected: Undirected = False,
 ) -> None:
     """Train several models on the same splits and compare them.
 
@@ -69,8 +47,8 @@ def compare(
 
     Example: [bold]gpcn compare texas --models mlp,gcn,gpcn --splits 0-4 --out runs/texas[/bold]
     """
-    loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
-    told = source_of(graph, nodes, source, target, weight, id, label, features, split, undirected)
+    loaded = options.load(graph)
+    told = options.origin(graph)
     loaded = split_at_random(loaded, told, random, seed or 0)
     chosen = [name.strip() for name in models.split(",") if name.strip()]
     if not chosen:

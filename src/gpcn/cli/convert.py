@@ -8,21 +8,8 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.options import (
-    Features,
-    GraphArgument,
-    Id,
-    Json,
-    Label,
-    Mirror,
-    Nodes,
-    Source,
-    Splits,
-    Target,
-    Undirected,
-    Weight,
-    load_with_options,
-)
+from gpcn.cli.grouped import grouped
+from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, print_json, safe
 from gpcn.data import native
 from gpcn.data.tables_out import write_tables
@@ -31,20 +18,12 @@ from gpcn.graph import Graph
 from gpcn.splits import random_splits
 
 
+@grouped
 def convert(
     graph: GraphArgument,
+    options: GraphOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="A .npz file, or a folder for edges.csv and nodes.csv.")],
     json: Json = False,
-    mirror: Mirror = None,
-    nodes: Nodes = None,
-    source: Source = None,
-    target: Target = None,
-    weight: Weight = None,
-    id: Id = None,
-    label: Label = None,
-    features: Features = None,
-    split: Splits = None,
-    undirected: Undirected = False,
     random: Annotated[
         int,
         typer.Option("--random-splits", metavar="N", help="Replace the splits by N random 50/25/25 ones."),
@@ -56,9 +35,7 @@ def convert(
 
     Example: [bold]gpcn convert edges.csv --nodes nodes.csv --random-splits 10 --out mine.npz[/bold]
     """
-    loaded = load_with_options(
-        graph, mirror, nodes, source, target, weight, id, label, features, split, undirected, require_labels=False
-    )
+    loaded = options.load(graph, require_labels=False)
     if random:
         loaded = random_splits(loaded, count=random, seed=seed)
     if name is not None:

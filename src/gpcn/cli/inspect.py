@@ -6,46 +6,25 @@ from typing import Any
 
 from rich.console import Console
 
-from gpcn.cli.options import (
-    Features,
-    GraphArgument,
-    Id,
-    Json,
-    Label,
-    Mirror,
-    Nodes,
-    Source,
-    Splits,
-    Target,
-    Undirected,
-    Weight,
-    load_with_options,
-)
+from gpcn.cli.grouped import grouped
+from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.inspection import inspect
 
 LARGEST_MATRIX = 12
 
 
+@grouped
 def inspect_graph(
     graph: GraphArgument,
+    options: GraphOptions,
     json: Json = False,
-    mirror: Mirror = None,
-    nodes: Nodes = None,
-    source: Source = None,
-    target: Target = None,
-    weight: Weight = None,
-    id: Id = None,
-    label: Label = None,
-    features: Features = None,
-    split: Splits = None,
-    undirected: Undirected = False,
 ) -> None:
     """Describe a graph: size, classes, homophily, health.
 
     Examples: [bold]gpcn inspect texas[/bold], [bold]gpcn inspect edges.csv --nodes people.csv --label role[/bold]
     """
-    loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
+    loaded = options.load(graph)
     facts = inspect(loaded)
     if json:
         print_json(facts)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +12,6 @@ from gpcn.data import catalog
 from gpcn.data.columns import Columns
 from gpcn.data.load import load
 from gpcn.graph import Graph
-
-if TYPE_CHECKING:
-    pass
 
 GraphArgument = Annotated[
     str,
@@ -35,74 +33,60 @@ Nodes = Annotated[
     Path | None,
     typer.Option("--nodes", metavar="FILE", help="Table of nodes, where GRAPH is a table of edges."),
 ]
-Source = Annotated[str | None, typer.Option("--source", metavar="COLUMN", help="Edges: where an edge starts.")]
-Target = Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="Edges: where an edge ends.")]
-Weight = Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Edges: weight, a number above 0.")]
-Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Nodes: the id that edges refer to.")]
-Label = Annotated[
-    str | None,
-    typer.Option("--label", metavar="COLUMN", help="Nodes: the class; empty means to be predicted."),
-]
-Features = Annotated[
-    str | None,
-    typer.Option("--features", metavar="A,B,…", help="Nodes: columns to use (default: all others)."),
-]
-Splits = Annotated[
-    str | None,
-    typer.Option(
-        "--split",
-        metavar="A,B,…",
-        help="Nodes: columns that say train, val or test (default: split, split_0, …).",
-    ),
-]
-Undirected = Annotated[bool, typer.Option("--undirected", help="Edges are listed once but hold in both directions.")]
 
 
-def load_with_options(
-    graph: str,
-    mirror: Path | None,
-    nodes: Path | None,
-    source: str | None,
-    target: str | None,
-    weight: str | None,
-    id: str | None,
-    label: str | None,
-    features: str | None,
-    split: str | None,
-    undirected: bool,
-    require_labels: bool = True,
-) -> Graph:
-    """The graph that these options describe."""
-    columns = Columns(
-        source=source,
-        target=target,
-        weight=weight,
-        id=id,
-        label=label,
-        features=several(features),
-        splits=several(split),
-        undirected=undirected,
+@dataclass(frozen=True)
+class GraphOptions:
+    """Which graph, and which column of its tables is what."""
+
+    mirror: Mirror = None
+    nodes: Nodes = None
+    source: Annotated[str | None, typer.Option("--source", metavar="COLUMN", help="Edges: where an edge starts.")] = (
+        None
     )
-    return load(graph, nodes=nodes, columns=columns, mirror=mirror, require_labels=require_labels)
+    target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="Edges: where an edge ends.")] = None
+    weight: Annotated[
+        str | None, typer.Option("--weight", metavar="COLUMN", help="Edges: weight, a number above 0.")
+    ] = None
+    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Nodes: the id that edges refer to.")] = None
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="Nodes: the class; empty means to be predicted.")
+    ] = None
+    features: Annotated[
+        str | None, typer.Option("--features", metavar="A,B,…", help="Nodes: columns to use (default: all others).")
+    ] = None
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split", metavar="A,B,…", help="Nodes: columns that say train, val or test (default: split, split_0, …)."
+        ),
+    ] = None
+    undirected: Annotated[
+        bool, typer.Option("--undirected", help="Edges are listed once but hold in both directions.")
+    ] = False
 
+    def columns(self) -> Columns:
+        """What these options say of columns."""
+        return Columns(
+            source=self.source,
+            target=self.target,
+            weight=self.weight,
+            id=self.id,
+            label=self.label,
+            features=several(self.features),
+            splits=several(self.split),
+            undirected=self.undirected,
+        )
 
-def source_of(
-    graph: str,
-    nodes: Path | None,
-    source: str | None,
-    target: str | None,
-    weight: str | None,
-    id: str | None,
-    label: str | None,
-    features: str | None,
-    split: str | None,
-    undirected: bool,
-) -> dict[str, Any]:
-    """Where a graph came from, as data, so that a run can load it again."""
-    place = graph if graph in catalog.names() else str(Path(graph).resolve())
-    columns = {"source": source, "target": target, "weight": weight, "id": id, "label": label, "undirected": undirected}
-    columns |= {"features": several(features), "splits": several(split)}  # type: ignore[dict-item]
-    return {"graph": place, "nodes": str(nodes.resolve()) if nodes else None, "columns": columns}
+    def load(self, graph: str, *, require_labels: bool = True) -> Graph:
+        """The graph that these options describe."""
+        return load(graph, nodes=self.nodes, columns=self.columns(), mirror=self.mirror, require_labels=require_labels)
+
+    def origin(self, graph: str) -> dict[str, Any]:
+        """Where a graph came from, as data, so that a run can load it again."""
+        location = graph if graph in catalog.names() else str(Path(graph).resolve())
+        nodes = str(self.nodes.resolve()) if self.nodes else None
+        return {"graph": location, "nodes": nodes, "columns": asdict(self.columns())}
 
 
 def several(text: str | None) -> tuple[str, ...] | None:

@@ -8,22 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.auto import train_auto
-from gpcn.cli.options import (
-    Features,
-    GraphArgument,
-    Id,
-    Json,
-    Label,
-    Mirror,
-    Nodes,
-    Source,
-    Splits,
-    Target,
-    Undirected,
-    Weight,
-    load_with_options,
-    source_of,
-)
+from gpcn.cli.grouped import grouped
+from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import (
     ConfigFile,
@@ -40,8 +26,10 @@ from gpcn.cli.training_options import (
 from gpcn.errors import ConfigError
 
 
+@grouped
 def train(
     graph: GraphArgument,
+    options: GraphOptions,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="A name that gpcn models lists, or auto to have it chosen.")
     ] = None,
@@ -64,16 +52,6 @@ def train(
     random: RandomSplits = 0,
     save_every: Annotated[float, typer.Option("--save-every", min=0, help="Seconds between checkpoints.")] = 10.0,
     json: Json = False,
-    mirror: Mirror = None,
-    nodes: Nodes = None,
-    source: Source = None,
-    target: Target = None,
-    weight: Weight = None,
-    id: Id = None,
-    label: Label = None,
-    features: Features = None,
-    split: Splits = None,
-    undirected: Undirected = False,
 ) -> None:
     """Train a model on the splits of a graph and report the test score, mean ± std.
 
@@ -93,8 +71,8 @@ def train(
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
-    loaded = load_with_options(graph, mirror, nodes, source, target, weight, id, label, features, split, undirected)
-    told = source_of(graph, nodes, source, target, weight, id, label, features, split, undirected)
+    loaded = options.load(graph)
+    told = options.origin(graph)
     loaded = split_at_random(loaded, told, random, made.seed)
     if model == "auto":
         train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json)

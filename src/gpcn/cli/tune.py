@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpcn.cli.options import (
-    Features,
-    Id,
-    Json,
-    Label,
-    Mirror,
-    Nodes,
-    Source,
-    Splits,
-    Target,
-    Undirected,
-    Weight,
-    load_with_options,
-    source_of,
-)
+from gpcn.cli.grouped import grouped
+from gpcn.cli.options import GraphOptions, Json
 from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import (
     RandomSplits,
@@ -42,8 +29,10 @@ DEFAULT = "100"  # configurations
 ANY_TIME = {"graph", "budget", "resume", "show", "engine", "address", "jobs", "storage", "json", "mirror"}
 
 
+@grouped
 def tune(
     context: typer.Context,
+    options: GraphOptions,
     graph: Annotated[str | None, typer.Argument(metavar="GRAPH", help="A dataset, or a file of edges.")] = None,
     model: Annotated[str, typer.Option("--model", "-m", help="A model, family (GPCN and its kin), or all.")] = "family",
     budget: Annotated[
@@ -73,16 +62,6 @@ def tune(
     seed: Seed = None,
     random: RandomSplits = 0,
     json: Json = False,
-    mirror: Mirror = None,
-    nodes: Nodes = None,
-    source: Source = None,
-    target: Target = None,
-    weight: Weight = None,
-    id: Id = None,
-    label: Label = None,
-    features: Features = None,
-    split: Splits = None,
-    undirected: Undirected = False,
 ) -> None:
     """Search hyperparameters by the validation score; test scores are written down and never used.
 
@@ -113,7 +92,7 @@ def tune(
         return
     if resume is not None:
         folder, told = resume, read_header(resume)
-        loaded = load_again(told["graph"].get("source") or {}, resume, mirror=mirror)
+        loaded = load_again(told["graph"].get("source") or {}, resume, mirror=options.mirror)
         if loaded.fingerprint() != told["graph"]["fingerprint"]:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:
@@ -122,8 +101,8 @@ def tune(
         folder = out
         chosen = _space(model, space, read_settings(settings), _read_tried(tried))
         place = str(graph)
-        loaded = load_with_options(place, mirror, nodes, source, target, weight, id, label, features, split, undirected)
-        origin = source_of(place, nodes, source, target, weight, id, label, features, split, undirected)
+        loaded = options.load(place)
+        origin = options.origin(place)
         loaded = split_at_random(loaded, origin, random, seed or 0)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
