@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from gpcn import validation
 from gpcn.errors import DataError
 from gpcn.types import ROLES, UNKNOWN, FloatMatrix, IntVector, Metric, SparseMatrix
 from gpcn.validation import edges_to_adjacency
+
+if TYPE_CHECKING:
+    from gpcn.preparation.preparation import Preparation
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,6 +80,8 @@ class Graph:
         label_names: the name of each class.
         feature_names: the name of each feature column.
         notes: what a reader had to decide on the way here, for people to read.
+        relations: edges by type, `[N, N]` each; `adjacency` is their union. Empty where edges have one type.
+        preparation: what made the features from the columns of tables, where they come from tables.
     """
 
     adjacency: SparseMatrix
@@ -89,6 +94,8 @@ class Graph:
     label_names: Sequence[str] | None = None
     feature_names: Sequence[str] | None = None
     notes: tuple[str, ...] = ()
+    relations: Mapping[str, SparseMatrix] = field(default_factory=dict)
+    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -99,6 +106,7 @@ class Graph:
         put(self, "features", validation.features(self.features, self))
         put(self, "labels", validation.labels(self.labels, self))
         put(self, "splits", tuple(self.splits))
+        put(self, "relations", validation.relations(self.relations, self))
         put(self, "notes", tuple(self.notes))
         validation.check_names(self)
         validation.check_splits(self)
@@ -168,7 +176,8 @@ class Graph:
 
     def symmetrized(self) -> Graph:
         """Every edge in both directions; where both exist with different weights, the larger."""
-        return replace(self, adjacency=self.adjacency.maximum(self.adjacency.T))
+        relations = {name: matrix.maximum(matrix.T) for name, matrix in self.relations.items()}
+        return replace(self, adjacency=self.adjacency.maximum(self.adjacency.T), relations=relations)
 
     def with_self_loops(self) -> Graph:
         """Every node linked to itself with weight 1, where it is not yet."""
@@ -200,6 +209,9 @@ class Graph:
             parts += [self.features.indptr, self.features.indices, self.features.data]
         parts.append(self.labels)
         parts += [getattr(split, role) for split in self.splits for role in ROLES]
+        for name in sorted(self.relations):
+            digest.update(name.encode())
+            parts += [getattr(self.relations[name], part) for part in ("indptr", "indices", "data")]
         for part in parts:
             plain = np.ascontiguousarray(part.astype(np.int64) if part.dtype.kind == "i" else part)
             digest.update(f"{plain.dtype.str}{plain.shape}".encode())

@@ -134,6 +134,17 @@ def labels(given: object, graph: Graph) -> IntVector:
     return labels
 
 
+def relations(given: Any, graph: Graph) -> dict[str, SparseMatrix]:
+    """Edges by type, each like the adjacency."""
+    checked = {}
+    for name, matrix in dict(given).items():
+        checked[str(name)] = adjacency(matrix)
+        if checked[str(name)].shape != graph.adjacency.shape:
+            nodes = graph.num_nodes
+            raise DataError(f"relation {name!r} has shape {checked[str(name)].shape}; expected {nodes} by {nodes}")
+    return checked
+
+
 def check_names(graph: Graph) -> None:
     """As many names as things to name, all different, all writable."""
     expected = {

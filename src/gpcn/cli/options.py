@@ -10,9 +10,11 @@ import typer
 
 from gpcn.data import catalog
 from gpcn.data.columns import Columns
+from gpcn.data.columns_file import ROLE_OPTIONS, read_columns_file
 from gpcn.data.load import load
 from gpcn.graph import Graph
 
+PANEL = "Columns"
 GraphArgument = Annotated[
     str,
     typer.Argument(
@@ -35,48 +37,84 @@ Nodes = Annotated[
 ]
 
 
+def _column(option: str, about: str) -> Any:
+    return typer.Option(option, metavar="COLUMN", help=about, rich_help_panel=PANEL)
+
+
+def _columns(option: str, about: str) -> Any:
+    return typer.Option(option, metavar="A,B,…", help=about, rich_help_panel=PANEL)
+
+
 @dataclass(frozen=True)
 class GraphOptions:
-    """Which graph, and which column of its tables is what."""
+    """Which graph, and what the columns of its tables hold."""
 
     mirror: Mirror = None
     nodes: Nodes = None
-    source: Annotated[str | None, typer.Option("--source", metavar="COLUMN", help="Edges: where an edge starts.")] = (
-        None
-    )
-    target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="Edges: where an edge ends.")] = None
-    weight: Annotated[
-        str | None, typer.Option("--weight", metavar="COLUMN", help="Edges: weight, a number above 0.")
-    ] = None
-    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Nodes: the id that edges refer to.")] = None
-    label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="Nodes: the class; empty means to be predicted.")
-    ] = None
-    features: Annotated[
-        str | None, typer.Option("--features", metavar="A,B,…", help="Nodes: columns to use (default: all others).")
-    ] = None
+    source: Annotated[str | None, _column("--source", "Edges: where an edge starts.")] = None
+    target: Annotated[str | None, _column("--target", "Edges: where an edge ends.")] = None
+    weight: Annotated[str | None, _column("--weight", "Edges: weight, a number above 0.")] = None
+    type: Annotated[str | None, _column("--type", "Edges: their type (default: type, kind, relation, …).")] = None
+    id: Annotated[str | None, _column("--id", "Nodes: the id that edges refer to.")] = None
+    label: Annotated[str | None, _column("--label", "Nodes: the class; empty means to be predicted.")] = None
+    features: Annotated[str | None, _columns("--features", "Nodes: columns to use (default: all others).")] = None
+    numeric: Annotated[str | None, _columns("--numeric", "Nodes: columns of numbers.")] = None
+    category: Annotated[str | None, _columns("--category", "Nodes: columns of categories.")] = None
+    date: Annotated[str | None, _columns("--date", "Nodes: columns of dates or times.")] = None
+    tags: Annotated[str | None, _columns("--tags", "Nodes: columns with several values in a cell: a;b;c.")] = None
+    text: Annotated[str | None, _columns("--text", "Nodes: columns of prose.")] = None
+    drop: Annotated[str | None, _columns("--drop", "Nodes: columns to leave out.")] = None
     split: Annotated[
-        str | None,
-        typer.Option(
-            "--split", metavar="A,B,…", help="Nodes: columns that say train, val or test (default: split, split_0, …)."
-        ),
+        str | None, _columns("--split", "Nodes: columns that say train, val or test (default: split, split_0, …).")
     ] = None
     undirected: Annotated[
-        bool, typer.Option("--undirected", help="Edges are listed once but hold in both directions.")
+        bool,
+        typer.Option("--undirected", help="Edges are listed once but hold in both directions.", rich_help_panel=PANEL),
     ] = False
+    unknown: Annotated[
+        str | None,
+        typer.Option(
+            "--unknown",
+            metavar="error|drop|add",
+            help="Edges whose ends are not among the nodes (default: error).",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            "--scale",
+            metavar="robust|standard|none",
+            help="How columns of numbers are scaled (default: robust).",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    structure: Annotated[
+        str | None,
+        typer.Option(
+            "--structure",
+            metavar="none|degrees|full",
+            help="What the links add to the features (tables: degrees, or full where there are no others).",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    columns_file: Annotated[
+        Path | None,
+        typer.Option("--columns", metavar="FILE.toml", help="The same options in a file.", rich_help_panel=PANEL),
+    ] = None
 
     def columns(self) -> Columns:
-        """What these options say of columns."""
-        return Columns(
-            source=self.source,
-            target=self.target,
-            weight=self.weight,
-            id=self.id,
-            label=self.label,
-            features=several(self.features),
-            splits=several(self.split),
-            undirected=self.undirected,
-        )
+        """What these options say of columns; they win over the file."""
+        in_file = {} if self.columns_file is None else read_columns_file(self.columns_file)
+        plain = ("source", "target", "weight", "type", "id", "label", "unknown", "scale", "structure")
+        given: dict[str, Any] = {name: getattr(self, name) for name in plain}
+        given |= {"features": several(self.features), "splits": several(self.split)}
+        settings = in_file | {name: value for name, value in given.items() if value is not None}
+        roles = dict(in_file.get("roles", {}))
+        for option, role in ROLE_OPTIONS.items():
+            roles |= dict.fromkeys(several(getattr(self, option)) or (), role)
+        undirected = self.undirected or bool(in_file.get("undirected", False))
+        return Columns(**{**settings, "roles": roles, "undirected": undirected})
 
     def load(self, graph: str, *, require_labels: bool = True) -> Graph:
         """The graph that these options describe."""

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
-from gpcn.errors import DataError
+from gpcn.errors import ConfigError, DataError
+from gpcn.preparation.roles import ROLES, Role
+from gpcn.preparation.scalars import Scale
 
 SOURCES = ("source", "src", "from", "source_id", "u")
 TARGETS = ("target", "dst", "to", "target_id", "destination", "v")
 IDS = ("id", "node_id", "node", "nodeid", "name")
 LABELS = ("label", "class", "y", "category")
 WEIGHTS = ("weight",)
+TYPES = ("type", "kind", "relation", "edge_type", "relationship", "rel")
 SPLIT_NAME = re.compile(r"split([_-]?\d+)?", re.IGNORECASE)
+CHOICES = {
+    "scale": ("robust", "standard", "none"),
+    "structure": ("auto", "none", "degrees", "full"),
+    "unknown": ("error", "drop", "add"),
+}
 UNNAMED = re.compile(r"Unnamed: \d+")
 
 
@@ -22,7 +31,11 @@ class Columns:
     """Which column is what; `None` means: find it by its usual names.
 
     `undirected` mirrors every edge. `classes` gives the class names in the order of their numbers, where sorting
-    them is not what is wanted.
+    them is not what is wanted. `type` is the column of edges that names their relation. `roles` says what columns of
+    nodes hold (`number`, `category`, `date`, `tags`, `text`, `boolean`, `drop`) where the guess is wrong, `scale` how
+    numbers are scaled (`robust`, `standard`, `none`), `structure` what the links themselves add to the features
+    (`none`, `degrees`, `full`; `auto`: degrees, and everything where there are no other features), `unknown` what
+    happens to edges whose ends are not among the nodes (`error`, `drop`, `add`).
     """
 
     source: str | None = None
@@ -34,6 +47,19 @@ class Columns:
     splits: tuple[str, ...] | None = None
     undirected: bool = False
     classes: tuple[str, ...] | None = None
+    type: str | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    scale: Scale = "robust"
+    structure: str = "auto"
+    unknown: str = "error"
+
+    def __post_init__(self) -> None:
+        for option, choices in CHOICES.items():
+            if getattr(self, option) not in choices:
+                raise ConfigError(f"--{option} is {getattr(self, option)!r}; expected {' or '.join(choices)}")
+        for name, role in self.roles.items():
+            if role not in ROLES:
+                raise ConfigError(f"column {name!r} is to be {role!r}; expected one of {', '.join(ROLES)}")
 
     def in_edges(self, names: Sequence[str], where: str) -> Columns:
         """The same with `source`, `target` and `weight` settled for a table with these columns."""
@@ -53,10 +79,41 @@ class Columns:
                 f"{where}: cannot tell which columns hold the ends of an edge among {_listed(names)}; "
                 "name them with --source and --target"
             )
-        return replace(self, source=source, target=target, weight=_find(names, self.weight, WEIGHTS, where, "--weight"))
+        weight = _find(names, self.weight, WEIGHTS, where, "--weight")
+        kind = _find(
+            [name for name in names if name not in (source, target, weight)], self.type, TYPES, where, "--type"
+        )
+        return replace(self, source=source, target=target, weight=weight, type=kind)
 
-    def in_nodes(self, names: Sequence[str], where: str) -> Columns:
-        """The same with `id`, `label`, `splits` and `features` settled for a table with these columns."""
+    def as_read_before(self, reading: Mapping[str, Any]) -> Columns:
+        """What an earlier table was read with, where nothing else is said now."""
+        try:
+            names = {column.name for column in fields(self)}
+            earlier = {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in reading.items()
+                if name in names
+            }
+            usual = Columns()
+            given = {name: value for name, value in vars(self).items() if value != getattr(usual, name)}
+            return Columns(**{**earlier, **given})
+        except TypeError as error:
+            raise DataError(f"how the columns were read before cannot be understood: {error}") from error
+
+    def in_nodes(self, names: Sequence[str], where: str, *, lenient: bool = False) -> Columns:
+        """The same with `id`, `label`, `splits` and `features` settled for a table with these columns.
+
+        A table to be scored may be `lenient`: columns of features and labels that it lacks are passed over.
+        """
+        if lenient:
+            kept = None if self.features is None else tuple(name for name in self.features if name in names)
+            roles = {name: role for name, role in self.roles.items() if name in names}
+            label = self.label if self.label in names else None
+            new = tuple(name for name in names if name not in (self.features or ()) and name not in (self.id, label))
+            splits = None if self.splits is None else tuple(name for name in self.splits if name in names)
+            settled = replace(self, features=kept, roles=roles, label=label, splits=splits).in_nodes(names, where)
+            added = tuple(name for name in new if name not in (settled.splits or ()))
+            return replace(settled, label=label, features=(*(kept or ()), *added))
         identity = _find(names, self.id, IDS, where, "--id") or names[0]
         if self.label == identity:
             raise DataError(f"{where}: column {identity!r} holds the ids, so it cannot hold the labels; see --id")
@@ -68,9 +125,9 @@ class Columns:
             features = tuple(name for name in names if name not in taken and not UNNAMED.fullmatch(name))
         if len(set(features)) < len(features):
             raise DataError(f"{where}: --features names a column twice; expected each once")
-        known = set(names)
-        for name in (*splits, *features):
-            if name not in known:
+        present = set(names)
+        for name in (*splits, *features, *self.roles):
+            if name not in present:
                 raise DataError(f"{where} has no column {name!r}; it has {_listed(names)}")
         return replace(self, id=identity, label=label, splits=splits, features=features)
 

@@ -1,26 +1,35 @@
-"""CSV, TSV, Parquet and plain edge lists into Arrow tables, with errors that say where."""
+"""CSV, TSV, JSON lines, Parquet and plain edge lists into Arrow tables, with errors that say where.
+
+Text may be compressed: `.csv.gz`, `.jsonl.zst` and the like.
+"""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
 import csv
+import io
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
+import pyarrow.json as pajson
 import pyarrow.parquet as pq
 
 from gpcn.errors import DataError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 EDGE_LISTS = (".txt", ".edges", ".edgelist", ".el")
-SUFFIXES = (*DELIMITERS, ".parquet")
+JSON_LINES = (".jsonl", ".ndjson")
+COMPRESSED = (".gz", ".zst", ".bz2")
+SUFFIXES = (*DELIMITERS, *JSON_LINES, ".parquet")
+ENDINGS = (*SUFFIXES, *(f"{plain}{packed}" for plain in (*DELIMITERS, *JSON_LINES) for packed in COMPRESSED))
 UNNAMED = "Unnamed: {}"  # what pandas calls a column without a name
 BLOCK = 1 << 24
 
@@ -34,15 +43,36 @@ class Header:
     delimiter: str
 
 
+def ending(path: Path) -> str:
+    """What kind of file it is, whether compressed or not."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in COMPRESSED else (suffixes[-1] if suffixes else "")
+
+
+def stem(path: Path) -> str:
+    """The name without its endings."""
+    return path.name.removesuffix(path.suffix) if ending(path) == path.suffix.lower() else Path(path.stem).stem
+
+
 def column_names(path: Path) -> list[str]:
     """The names of a table's columns."""
-    names = list(_parquet(path).schema_arrow.names) if path.suffix.lower() == ".parquet" else list(_header(path).names)
+    if ending(path) == ".parquet":
+        names = list(_parquet(path).schema_arrow.names)
+    else:
+        names = _read_json_lines(path).column_names if ending(path) in JSON_LINES else list(_header(path).names)
     if not names:
         raise DataError(f"{path} has no columns; expected a table")
     if len(set(names)) < len(names):
         repeated = next(name for name, times in Counter(names).items() if times > 1)
         raise DataError(f"{path} has two columns called {repeated!r}; rename one")
     return names
+
+
+def first_line(path: Path) -> int:
+    """The line of a file in which its first row stands, as an editor counts; 0 where rows are not lines."""
+    if ending(path) in JSON_LINES:
+        return 1
+    return 0 if ending(path) == ".parquet" else _header(path).skip + 1
 
 
 def read_table(
@@ -52,13 +82,14 @@ def read_table(
     names = column_names(path)
     chosen = set(names if only is None else only)
     wanted = [name for name in names if name in chosen]
-    if path.suffix.lower() == ".parquet":
-        table = _read_parquet(path, text, wanted)
+    if ending(path) in (".parquet", *JSON_LINES):
+        whole = _read_parquet(path, wanted) if ending(path) == ".parquet" else _read_json_lines(path).select(wanted)
+        table = _as_text(path, whole, text)
     else:
         header = _header(path)
         table = _parse(
             path,
-            path,
+            partial(_open, path),
             pacsv.ReadOptions(column_names=names, skip_rows=header.skip, block_size=BLOCK),
             pacsv.ParseOptions(delimiter=header.delimiter),
             pacsv.ConvertOptions(
@@ -73,7 +104,7 @@ def read_table(
 def read_edge_list(path: Path) -> pa.Table:
     """A headerless list: source, target and perhaps a weight, between blanks, tabs or commas; # and % comment."""
     _check_text(path)
-    content = path.read_bytes().removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    content = _open(path).read().removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     content = re.sub(rb"(?m)^[ \t]*[#%].*$", b"", content)
     first = next((line for line in content.split(b"\n", 10_000) if line.strip()), b"")
     delimiter = next((mark for mark in (b",", b";") if mark in first), b" ")
@@ -89,7 +120,7 @@ def read_edge_list(path: Path) -> pa.Table:
     types = dict(list({"source": pa.string(), "target": pa.string(), "weight": pa.float64()}.items())[:width])
     return _parse(
         path,
-        pa.BufferReader(content),
+        partial(pa.BufferReader, content),
         pacsv.ReadOptions(column_names=list(types), block_size=BLOCK),
         pacsv.ParseOptions(delimiter=delimiter.decode()),
         pacsv.ConvertOptions(column_types=types, strings_can_be_null=False),
@@ -98,7 +129,7 @@ def read_edge_list(path: Path) -> pa.Table:
 
 def _header(path: Path) -> Header:
     _check_text(path)
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with io.TextIOWrapper(_open(path), encoding="utf-8-sig", newline="") as stream:
         skip, line = next((number, line) for number, line in enumerate(stream, start=1) if line.strip())
     delimiter = _delimiter(path, line)
     if line.count('"') % 2:
@@ -107,10 +138,19 @@ def _header(path: Path) -> Header:
     return Header(tuple(cell.strip() or UNNAMED.format(at) for at, cell in enumerate(cells)), skip, delimiter)
 
 
-def _parse(path: Path, source: Any, reading: Any, parsing: Any, converting: Any) -> pa.Table:
+def _open(path: Path) -> Any:
+    """The bytes of a file, unpacked where it is compressed."""
+    packed = path.suffix.lower() if path.suffix.lower() in COMPRESSED else None
+    try:
+        return pa.input_stream(str(path), compression=packed and {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}[packed])
+    except pa.ArrowException as error:
+        raise DataError(f"{path} cannot be opened: {_brief(error)}") from error
+
+
+def _parse(path: Path, source: Callable[[], Any], reading: Any, parsing: Any, converting: Any) -> pa.Table:
     names = converting.include_columns or reading.column_names
     try:
-        return pacsv.read_csv(source, read_options=reading, parse_options=parsing, convert_options=converting)
+        return pacsv.read_csv(source(), read_options=reading, parse_options=parsing, convert_options=converting)
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error) or "Could not skip initial" in str(error):
             return pa.table({name: pa.array([], converting.column_types.get(name, pa.null())) for name in names})
@@ -120,7 +160,7 @@ def _parse(path: Path, source: Any, reading: Any, parsing: Any, converting: Any)
         raise DataError(f"{path} cannot be read as a table: {_brief(error)}") from error
 
 
-def _explain_ragged(path: Path, source: Any, reading: Any, parsing: Any, converting: Any) -> None:
+def _explain_ragged(path: Path, source: Callable[[], Any], reading: Any, parsing: Any, converting: Any) -> None:
     """Read once more, in order and skipping bad rows, to be able to say how many there are and which is first."""
     bad: list[Any] = []
 
@@ -130,10 +170,8 @@ def _explain_ragged(path: Path, source: Any, reading: Any, parsing: Any, convert
 
     reading.use_threads = False
     parsing.invalid_row_handler = note
-    if isinstance(source, pa.BufferReader):
-        source.seek(0)
     with contextlib.suppress(pa.ArrowException):
-        pacsv.read_csv(source, read_options=reading, parse_options=parsing, convert_options=converting)
+        pacsv.read_csv(source(), read_options=reading, parse_options=parsing, convert_options=converting)
     if bad:
         first = bad[0]
         where = f"line {first.number}" if first.number else f"the line {first.text[:60]!r}"
@@ -143,14 +181,29 @@ def _explain_ragged(path: Path, source: Any, reading: Any, parsing: Any, convert
         )
 
 
-def _read_parquet(path: Path, text: Collection[str], wanted: list[str]) -> pa.Table:
+def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
     try:
-        table = pq.read_table(path, columns=wanted)
-        for name in text:
-            if name in wanted:
-                place = table.column_names.index(name)
-                table = table.set_column(place, name, table.column(name).cast(pa.string()).fill_null(""))
+        return pq.read_table(path, columns=wanted)
     except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read: {_brief(error)}") from error
+
+
+def _read_json_lines(path: Path) -> pa.Table:
+    _check_text(path)
+    try:
+        return pajson.read_json(_open(path), read_options=pajson.ReadOptions(block_size=BLOCK))
+    except pa.ArrowException as error:
+        raise DataError(f"{path} cannot be read as one JSON object per line: {_brief(error)}") from error
+
+
+def _as_text(path: Path, table: pa.Table, text: Collection[str]) -> pa.Table:
+    """The columns in `text` as strings."""
+    try:
+        for name in text:
+            if name in table.column_names:
+                column = table.column(name).cast(pa.string()).fill_null("")
+                table = table.set_column(table.column_names.index(name), name, column)
+    except pa.ArrowException as error:
         raise DataError(f"{path} cannot be read: {_brief(error)}") from error
     return table
 
@@ -166,9 +219,12 @@ def _check_text(path: Path) -> None:
     """UTF-8, not empty, no NUL bytes; the first offence is named by line."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     line, empty = 1, True
-    with path.open("rb") as stream:
+    with _open(path) as stream:
         while True:
-            chunk = stream.read(BLOCK)
+            try:
+                chunk = stream.read(BLOCK)
+            except OSError as error:
+                raise DataError(f"{path} cannot be unpacked: {_brief(error)}") from error
             if empty and chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise DataError(f"{path} is UTF-16 text; expected UTF-8; save it again as UTF-8")
             empty = empty and not chunk.strip()
@@ -192,7 +248,7 @@ def _check_text(path: Path) -> None:
 
 def _delimiter(path: Path, header: str) -> str:
     bare = re.sub(r'"[^"]*"', "", header)
-    usual = DELIMITERS.get(path.suffix.lower(), ",")
+    usual = DELIMITERS.get(ending(path), ",")
     if usual in bare:
         return usual
     return next((other for other in (";", "\t", "|", ",") if other in bare), usual)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,16 +12,17 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from gpcn.data.columns import Columns
-from gpcn.data.tables import assemble
+from gpcn.data.tables import SourceTable, assemble
 from gpcn.data.tables_out import feature_titles
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
+from gpcn.preparation.preparation import Preparation
 from gpcn.types import ROLES, UNKNOWN, Metric
 from gpcn.validation import edges_to_adjacency
 
 if TYPE_CHECKING:
     import networkx as nx
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
 
 
 def to_pyg(graph: Graph) -> Data:
@@ -46,23 +49,50 @@ def to_pyg(graph: Graph) -> Data:
     return data
 
 
-def from_pyg(data: Data, *, name: str = "graph", metric: Metric = "accuracy") -> Graph:
-    """A graph from a `Data`; `x` (dense or sparse), `edge_weight`, `y` and masks (`[N]` or `[N, S]`) are optional."""
+def from_pyg(data: Data | HeteroData, *, name: str = "graph", metric: Metric = "accuracy") -> Graph:
+    """A graph from a `Data`; `x` (dense or sparse), `edge_weight`, `y` and masks (`[N]` or `[N, S]`) are optional.
+
+    A `HeteroData` with one type of nodes and several of edges becomes a graph with `relations`.
+    """
+    if hasattr(data, "edge_types"):
+        return _from_hetero(data, name, metric)
     if data.edge_index is None or data.num_nodes is None:
         raise DataError("the Data has no edge_index; expected one of shape [2, E]")
     nodes = int(data.num_nodes)
-    weight = data.get("edge_weight")
-    labels = np.full(nodes, UNKNOWN) if data.y is None else data.y.detach().cpu().numpy().reshape(-1)
-    return Graph(
-        adjacency=edges_to_adjacency(
-            data.edge_index.cpu().numpy(), nodes, None if weight is None else weight.detach().cpu().numpy()
-        ),
-        features=_features(data.x, nodes),
-        labels=labels,
-        splits=_splits(data, nodes),
-        name=name,
-        metric=metric,
-    )
+    notes = ("edge_attr is not used; name a single number per edge edge_weight",) if "edge_attr" in data else ()
+    return Graph(adjacency=_links(data, nodes), **_node_fields(data, nodes), name=name, metric=metric, notes=notes)
+
+
+def _from_hetero(data: HeteroData, name: str, metric: Metric) -> Graph:
+    if len(data.node_types) != 1:
+        raise DataError(
+            f"the HeteroData has {len(data.node_types)} types of nodes ({', '.join(map(str, data.node_types))}); "
+            "expected one, with any number of types of edges"
+        )
+    store = data[data.node_types[0]]
+    if store.num_nodes is None:
+        raise DataError("the HeteroData does not say how many nodes it has; expected x, y or num_nodes")
+    nodes = int(store.num_nodes)
+    relations = {kind[1]: _links(data[kind], nodes) for kind in data.edge_types}
+    if not relations:
+        raise DataError("the HeteroData has no edges; expected at least one type of them")
+    union = sum(relations.values(), start=sp.csr_array((nodes, nodes), dtype=np.float32))
+    if all((matrix.data == 1).all() for matrix in relations.values()):
+        union.data[:] = 1
+    several = relations if len(relations) > 1 else {}
+    return Graph(adjacency=union, relations=several, **_node_fields(store, nodes), name=name, metric=metric)
+
+
+def _links(store: Any, nodes: int) -> Any:
+    weight = store.get("edge_weight") if hasattr(store, "get") else None
+    numbers = None if weight is None else weight.detach().cpu().numpy()
+    return edges_to_adjacency(store.edge_index.cpu().numpy(), nodes, numbers)
+
+
+def _node_fields(store: Any, nodes: int) -> dict[str, Any]:
+    labels = store.get("y")
+    numbers = np.full(nodes, UNKNOWN) if labels is None else labels.detach().cpu().numpy().reshape(-1)
+    return {"features": _features(store.get("x"), nodes), "labels": numbers, "splits": _splits(store, nodes)}
 
 
 def to_networkx(graph: Graph) -> nx.Graph:
@@ -88,49 +118,121 @@ def to_networkx(graph: Graph) -> nx.Graph:
 
 
 def from_networkx(
-    graph: nx.Graph, columns: Columns | None = None, *, name: str = "graph", require_labels: bool = True
+    graph: nx.Graph,
+    columns: Columns | None = None,
+    *,
+    name: str = "graph",
+    require_labels: bool = True,
+    preparation: Preparation | None = None,
+    **named: Any,
 ) -> Graph:
-    """A graph from NetworkX, its node attributes read like the columns of a table of nodes."""
+    """A graph from NetworkX, its node and edge attributes read like the columns of tables.
+
+    `named` are fields of `Columns`, such as `label="role"`.
+    """
     if graph.number_of_nodes() == 0:
         raise DataError(f"{name} has no nodes; expected at least one")
-    keys = list(dict.fromkeys(key for _, attributes in graph.nodes(data=True) for key in attributes))
-    if len({str(key) for key in keys}) < len(keys):
-        raise DataError(f"{name}: two attributes have the same name as text; rename one")
-    identity = "id"
-    while identity in keys:
-        identity += "_"
-    texts = [str(node) for node in graph.nodes]
-    nodes = {identity: pa.array(texts)}
-    for key in keys:
-        nodes[str(key)] = _attribute([attributes.get(key) for _, attributes in graph.nodes(data=True)], str(key), name)
-    wanted = columns or Columns()
-    weight = wanted.weight or "weight"
-    ends = [(str(source), str(target), attributes.get(weight)) for source, target, attributes in graph.edges(data=True)]
+    wanted = _columns(columns, named)
+    nodes = _attributes([values for _, values in graph.nodes(data=True)], "node", name)
+    edges = _attributes([values for _, _, values in graph.edges(data=True)], "edge", name)
+    identity, source, target = (_unused(word, (*nodes, *edges)) for word in ("id", "source", "target"))
+    nodes = {identity: pa.array([str(node) for node in graph.nodes])} | nodes
+    ends = [(str(first), str(second)) for first, second in graph.edges()]
     edges = {
-        "source": pa.array([e[0] for e in ends], pa.string()),
-        "target": pa.array([e[1] for e in ends], pa.string()),
-    }
-    if any(end[2] is not None for end in ends):
-        edges["weight"] = _attribute([end[2] for end in ends], weight, name)
-    node_table, edge_table = pa.table(nodes), pa.table(edges)
-    settled = Columns(
-        id=identity,
-        label=wanted.label,
-        features=wanted.features,
-        splits=wanted.splits,
-        undirected=wanted.undirected or not graph.is_directed(),
-    )
-    settled = settled.in_edges(edge_table.column_names, name).in_nodes(node_table.column_names, name)
-    return assemble(edge_table, node_table, settled, name=name, require_labels=require_labels)
+        source: pa.array([first for first, _ in ends], pa.string()),
+        target: pa.array([second for _, second in ends], pa.string()),
+    } | edges
+    undirected = wanted.undirected or not graph.is_directed()
+    settled = replace(wanted, id=identity, source=source, target=target, undirected=undirected)
+    options: dict[str, Any] = {"name": name, "require_labels": require_labels, "preparation": preparation}
+    return from_arrow(pa.table(edges), pa.table(nodes), settled, where=(name, name), **options)
+
+
+def from_frames(
+    edges: Any,
+    nodes: Any = None,
+    columns: Columns | None = None,
+    *,
+    name: str = "graph",
+    require_labels: bool = True,
+    preparation: Preparation | None = None,
+    **named: Any,
+) -> Graph:
+    """A graph from two data frames of pandas or Polars, or Arrow tables, read as files are.
+
+    `named` are fields of `Columns`, such as `source="payer", target="payee", id="account", label="fraud"`.
+    """
+    wanted = _columns(columns, named)
+    tables = [None if frame is None else _arrow(frame, what) for frame, what in ((edges, "edges"), (nodes, "nodes"))]
+    if tables[0] is None:
+        raise DataError("edges is None; expected a data frame with the two ends of every edge")
+    options: dict[str, Any] = {"name": name, "require_labels": require_labels, "preparation": preparation}
+    return from_arrow(tables[0], tables[1], wanted, where=("edges", "nodes"), **options)
+
+
+def from_arrow(
+    edges: pa.Table,
+    nodes: pa.Table | None,
+    columns: Columns,
+    *,
+    where: tuple[str, str],
+    preparation: Preparation | None = None,
+    **options: Any,
+) -> Graph:
+    """A graph from two Arrow tables; `where` says what to call them in messages."""
+    if preparation is not None:
+        columns = columns.as_read_before(preparation.reading)
+    columns = columns.in_edges(edges.column_names, where[0])
+    if nodes is not None:
+        columns = columns.in_nodes(nodes.column_names, where[1], lenient=preparation is not None)
+    tables = (SourceTable(edges, where[0]), None if nodes is None else SourceTable(nodes, where[1]))
+    return assemble(*tables, columns, preparation=preparation, **options)
+
+
+def _columns(columns: Columns | None, named: dict[str, Any]) -> Columns:
+    try:
+        listed: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in named.items()
+        }
+        return replace(columns or Columns(), **listed)
+    except TypeError as error:
+        raise DataError(f"{', '.join(named)}: not all of these are fields of Columns; see gpcn.Columns") from error
+
+
+def _arrow(frame: Any, what: str) -> pa.Table:
+    try:
+        table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise DataError(
+            f"{what} is of type {type(frame).__name__} and cannot be read: {error}; expected a data frame of pandas or "
+            "Polars, or an Arrow table"
+        ) from error
+    return table.select([name for name in table.column_names if name != "__index_level_0__"])
+
+
+def _attributes(rows: list[dict[Any, Any]], what: str, where: str) -> dict[str, Any]:
+    keys = list(dict.fromkeys(key for values in rows for key in values))
+    if len({str(key) for key in keys}) < len(keys):
+        raise DataError(f"{where}: two {what} attributes have the same name as text; rename one")
+    return {str(key): _attribute([values.get(key) for values in rows], str(key), where) for key in keys}
+
+
+def _unused(word: str, names: Iterable[str]) -> str:
+    taken = set(names)
+    while word in taken:
+        word += "_"
+    return word
 
 
 def _attribute(values: list[Any], key: str, where: str) -> Any:
-    if any(isinstance(value, (dict, list, tuple, set, np.ndarray)) for value in values):
-        raise DataError(f"{where}: attribute {key!r} holds containers; expected numbers or texts")
+    if any(isinstance(value, (dict, np.ndarray)) for value in values):
+        raise DataError(f"{where}: attribute {key!r} holds containers; expected numbers, texts or lists of texts")
+    listed = [sorted(map(str, value)) if isinstance(value, (set, frozenset)) else value for value in values]
+    listed = [[str(item) for item in value] if isinstance(value, (list, tuple)) else value for value in listed]
     try:
-        return pa.array(values)
+        return pa.array(listed)
     except (pa.ArrowException, TypeError, OverflowError, UnicodeError):
-        return pa.array([None if value is None else str(value) for value in values])
+        return pa.array([None if value is None else str(value) for value in listed])
 
 
 def _roles(split: Split, nodes: int) -> list[str]:
@@ -153,7 +255,7 @@ def _features(x: Any, nodes: int) -> Any:
     return sp.csr_array(parts, shape=tuple(csr.shape))
 
 
-def _splits(data: Data, nodes: int) -> tuple[Split, ...]:
+def _splits(data: Any, nodes: int) -> tuple[Split, ...]:
     masks = [data.get(f"{role}_mask") for role in ROLES]
     if all(mask is None for mask in masks):
         return ()

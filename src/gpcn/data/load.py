@@ -11,12 +11,14 @@ from gpcn.data.benchmark import load_dataset
 from gpcn.data.columns import Columns
 from gpcn.data.fetch import mirror_folder
 from gpcn.data.interop import from_networkx
-from gpcn.data.tables import assemble
+from gpcn.data.tables import SourceTable, assemble
 from gpcn.data.tables_out import read_description
 from gpcn.errors import ConfigError, DataError, near_matches
 from gpcn.graph import Graph
+from gpcn.preparation.appended import with_structure
+from gpcn.preparation.preparation import Preparation
 
-TABLES = delimited.SUFFIXES
+TABLES = delimited.ENDINGS
 
 
 def load(
@@ -26,31 +28,36 @@ def load(
     columns: Columns | None = None,
     mirror: str | Path | None = None,
     require_labels: bool = True,
+    preparation: Preparation | None = None,
 ) -> Graph:
     """The graph called or stored at `source`.
 
     Args:
         source: a dataset's name (see `gpcn datasets`); a folder with `edges.*` and `nodes.*`; a table of edges
-            (`.csv`, `.tsv`, `.parquet`); an edge list (`.txt`, `.edges`, `.edgelist`); `.npz`; `.graphml`. A
+            (`.csv`, `.tsv`, `.jsonl`, also compressed as `.csv.gz` or `.csv.zst`; `.parquet`); an edge list (`.txt`,
+            `.edges`, `.edgelist`); `.npz`; `.graphml`. A
             dataset's name wins over a file of the same name: write `./texas` for the file.
         nodes: the table of nodes that goes with a table or list of edges.
         columns: which column is what, where the usual names do not tell.
         mirror: a folder with the raw files of the datasets.
         require_labels: whether a graph without any label is an error.
+        preparation: how the tables of an earlier graph were read and encoded; these tables are treated alike, and may
+            lack labels and columns.
     """
     columns = columns or Columns()
     mirror = mirror_folder(None if mirror is None else Path(mirror))
     if isinstance(source, str) and source in catalog.names():
         _refuse_options(f"the dataset {source}", nodes, columns)
-        return load_dataset(source, mirror=mirror)
+        return with_structure(load_dataset(source, mirror=mirror), columns.structure, preparation)
     path = Path(source)
     try:
         _check_exists(path, str(source))
-        graph = _load_path(path, None if nodes is None else Path(nodes), columns, require_labels)
+        graph = _load_path(path, None if nodes is None else Path(nodes), columns, require_labels, preparation)
     except OSError as error:
         raise DataError(f"cannot read {error.filename or path}: {error.strerror or error}") from error
     except DataError as error:
-        raise error if path.name in str(error) else DataError(f"{path}: {error}") from error
+        named = path.name in str(error) or (nodes is not None and Path(nodes).name in str(error))
+        raise error if named else DataError(f"{path}: {error}") from error
     if require_labels and graph.labelled.size == 0:
         raise DataError(f"{path} has no labels: all are -1; expected a label for some nodes")
     return graph
@@ -66,31 +73,33 @@ def _check_exists(path: Path, source: str) -> None:
 
 
 def _refuse_options(what: str, nodes: object, columns: Columns) -> None:
-    if nodes is not None or columns != Columns():
+    if nodes is not None or columns != Columns(structure=columns.structure):
         raise ConfigError(f"{what} has its own columns; leave out --nodes and the options that name columns")
 
 
-def _load_path(path: Path, nodes: Path | None, columns: Columns, require_labels: bool) -> Graph:
+def _load_path(
+    path: Path, nodes: Path | None, columns: Columns, require_labels: bool, preparation: Preparation | None
+) -> Graph:
     if path.is_dir():
         edges, own_nodes = _find_pair(path)
-        columns, told = read_description(path, columns)
-        told = {"name": path.resolve().name, **told}
-        return _load_tables(edges, nodes or own_nodes, columns, require_labels, **told)
+        columns, described = read_description(path, columns)
+        described = {"name": path.resolve().name, **described}
+        return _load_tables(edges, nodes or own_nodes, columns, require_labels, preparation, **described)
     suffix = path.suffix.lower()
     if suffix == ".npz":
         _refuse_options(str(path), nodes, columns)
-        return _load_npz(path)
-    if suffix in TABLES or suffix in delimited.EDGE_LISTS:
-        return _load_tables(path, nodes, columns, require_labels, name=path.stem)
+        return with_structure(_load_npz(path), columns.structure, preparation)
+    if delimited.ending(path) in delimited.SUFFIXES or suffix in delimited.EDGE_LISTS:
+        return _load_tables(path, nodes, columns, require_labels, preparation, name=delimited.stem(path))
     if suffix == ".graphml":
-        return _load_graphml(path, columns, require_labels)
-    known = ", ".join((*TABLES, *delimited.EDGE_LISTS, ".npz", ".graphml"))
-    raise DataError(f"{path} has an unknown ending {path.suffix!r}; expected a folder or one of {known}")
+        return _load_graphml(path, columns, require_labels, preparation)
+    endings = ", ".join((*TABLES, *delimited.EDGE_LISTS, ".npz", ".graphml"))
+    raise DataError(f"{path} has an unknown ending {path.suffix!r}; expected a folder or one of {endings}")
 
 
 def _find_pair(folder: Path) -> tuple[Path, Path | None]:
     def find(stem: str) -> Path | None:
-        found = [folder / f"{stem}{suffix}" for suffix in TABLES if (folder / f"{stem}{suffix}").is_file()]
+        found = [folder / f"{stem}{ending}" for ending in TABLES if (folder / f"{stem}{ending}").is_file()]
         if len(found) > 1:
             raise DataError(f"{folder} holds {found[0].name} and {found[1].name}; expected one of them")
         return found[0] if found else None
@@ -101,23 +110,36 @@ def _find_pair(folder: Path) -> tuple[Path, Path | None]:
     return edges, find("nodes")
 
 
-def _load_tables(edges: Path, nodes: Path | None, columns: Columns, require_labels: bool, **told: Any) -> Graph:
+def _load_tables(
+    edges: Path,
+    nodes: Path | None,
+    columns: Columns,
+    require_labels: bool,
+    preparation: Preparation | None,
+    **described: Any,
+) -> Graph:
+    if preparation is not None and "feature_names" not in described:
+        columns = columns.as_read_before(preparation.reading)
     if edges.suffix.lower() in delimited.EDGE_LISTS:
-        edge_table = delimited.read_edge_list(edges)
-        columns = columns.in_edges(edge_table.column_names, str(edges))
+        edge_table = SourceTable(delimited.read_edge_list(edges), str(edges))
+        columns = columns.in_edges(edge_table.data.column_names, str(edges))
     else:
         columns = columns.in_edges(delimited.column_names(edges), str(edges))
-        ends = (str(columns.source), str(columns.target))
-        wanted = (*ends, *([columns.weight] if columns.weight else []))
-        edge_table = delimited.read_table(edges, text=ends, only=wanted, may_be_empty=nodes is not None)
+        ends = (str(columns.source), str(columns.target), *([columns.type] if columns.type else []))
+        table = delimited.read_table(edges, text=ends, may_be_empty=nodes is not None)
+        edge_table = SourceTable(table, str(edges), delimited.first_line(edges))
     node_table = None
     if nodes is not None:
         if not nodes.is_file():
             raise DataError(f"{nodes} is not a file; check --nodes")
-        columns = columns.in_nodes(delimited.column_names(nodes), str(nodes))
+        names = delimited.column_names(nodes)
+        columns = columns.in_nodes(names, str(nodes), lenient=preparation is not None)
         texts = [name for name in (columns.id, columns.label, *(columns.splits or ())) if name]
-        node_table = delimited.read_table(nodes, text=texts, only=(*texts, *(columns.features or ())))
-    return assemble(edge_table, node_table, columns, require_labels=require_labels, **told)
+        table = delimited.read_table(nodes, text=texts, only=(*texts, *(columns.features or ())))
+        node_table = SourceTable(table, str(nodes), delimited.first_line(nodes))
+    return assemble(
+        edge_table, node_table, columns, require_labels=require_labels, **{"preparation": preparation, **described}
+    )
 
 
 def _load_npz(path: Path) -> Graph:
@@ -133,7 +155,7 @@ def _load_npz(path: Path) -> Graph:
     )
 
 
-def _load_graphml(path: Path, columns: Columns, require_labels: bool) -> Graph:
+def _load_graphml(path: Path, columns: Columns, require_labels: bool, preparation: Preparation | None) -> Graph:
     import networkx as nx
 
     content = path.read_bytes()
@@ -145,4 +167,4 @@ def _load_graphml(path: Path, columns: Columns, require_labels: bool) -> Graph:
         raise DataError(
             f"{path} is not readable GraphML: {str(error).splitlines()[0] if str(error) else error!r}"
         ) from error
-    return from_networkx(graph, columns, name=path.stem, require_labels=require_labels)
+    return from_networkx(graph, columns, name=path.stem, require_labels=require_labels, preparation=preparation)

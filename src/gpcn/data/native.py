@@ -6,6 +6,7 @@ features | features.indptr, features.indices, features.data, features.shape
 labels                  int64 [N], -1 unknown
 splits                  uint8 [S, N]: 0 in no part, 1 train, 2 val, 3 test
 node_ids.text, node_ids.ends    UTF-8 bytes of all ids, and where each one ends
+relations.K.indptr, .indices, .data    edges of the K-th type; meta names the types and holds the preparation of columns
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from gpcn.atomic import replacing
 from gpcn.data.archives import Arrays, read_npz
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
+from gpcn.preparation.preparation import Preparation
 from gpcn.types import ROLES
 
 FORMAT = "gpcn-graph"
@@ -61,12 +63,17 @@ def from_arrays(arrays: Arrays, name: str) -> Graph:
         if "node_ids.text" in arrays:
             text, ends = _require(arrays, "node_ids.text", "u", 1), _require(arrays, "node_ids.ends", "iu", 1)
             fields["node_ids"] = _unpack(text, ends)
+        size = (labels.size, labels.size)
+        relations = meta.get("relations") or []
+        fields["relations"] = {kind: _matrix(arrays, f"relations.{i}", size) for i, kind in enumerate(relations)}
     except KeyError as missing:
         raise DataError(f"{name} lacks the array {missing}; expected a file written by gpcn convert") from missing
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise DataError(f"{name} is damaged: {error}") from error
-    known = ("name", "metric", "label_names", "feature_names", "notes")
-    return Graph(**fields, **{key: meta[key] for key in known if meta.get(key) is not None})
+    if meta.get("preparation") is not None:
+        fields["preparation"] = Preparation.from_json(meta["preparation"], name)
+    kept = ("name", "metric", "label_names", "feature_names", "notes")
+    return Graph(**fields, **{key: meta[key] for key in kept if meta.get(key) is not None})
 
 
 def _to_arrays(graph: Graph) -> Arrays:
@@ -78,6 +85,8 @@ def _to_arrays(graph: Graph) -> Arrays:
         "label_names": graph.label_names,
         "feature_names": graph.feature_names,
         "notes": graph.notes,
+        **({"relations": list(graph.relations)} if graph.relations else {}),
+        **({"preparation": graph.preparation.to_json()} if graph.preparation else {}),
     }
     arrays: Arrays = {
         "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
@@ -94,6 +103,9 @@ def _to_arrays(graph: Graph) -> Arrays:
         for part in ("indptr", "indices", "data"):
             arrays[f"features.{part}"] = getattr(graph.features, part)
         arrays["features.shape"] = np.array(graph.features.shape, dtype=np.int64)
+    for number, matrix in enumerate(graph.relations.values()):
+        for part in ("indptr", "indices", "data"):
+            arrays[f"relations.{number}.{part}"] = getattr(matrix, part)
     if graph.node_ids is not None:
         encoded = [item.encode() for item in graph.node_ids]
         arrays["node_ids.text"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
@@ -126,6 +138,7 @@ def _meta(arrays: Arrays, name: str) -> dict[str, Any]:
         ("label_names", list),
         ("feature_names", list),
         ("notes", list),
+        ("relations", list),
     ):
         if meta.get(field) is not None and not isinstance(meta[field], item):
             raise DataError(f"{name}: {field} is {type(meta[field]).__name__}; expected {item.__name__}")

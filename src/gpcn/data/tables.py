@@ -1,265 +1,337 @@
 """The users' own graphs: a table of edges and a table of nodes become a `Graph`.
 
-Ids and labels are compared as text, to the letter. Numbers and booleans become features as they are, text columns
-become one column per value (`colour=red`). What had to be decided is written into the graph's notes.
+Ids and labels are compared as text, to the letter. What the other columns hold is guessed or said
+(`preparation.roles`), and encoded (`preparation.encoders`). What had to be decided is written into the graph's notes.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.sparse as sp
 
-from gpcn.data.columns import Columns, is_numeric
+from gpcn.data import edge_columns
+from gpcn.data.columns import Columns
 from gpcn.data.features import compact
+from gpcn.data.node_labels import read_labels
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
-from gpcn.types import UNKNOWN, IntVector, Metric
+from gpcn.preparation import structure, values
+from gpcn.preparation.preparation import Preparation
+from gpcn.preparation.roles import MisfitError
+from gpcn.preparation.values import MISSING
+from gpcn.types import IntVector, Metric
 from gpcn.validation import edges_to_adjacency
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null"})
-LOCAL_NUMBER = re.compile(r"[-+]?\d[\d.,' ]*%?")
-MOST_CLASSES_PER_NODE = 0.5
-PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+PARTS = {
+    "train": ("train", "training"),
+    "val": ("val", "valid", "validation", "dev", "development"),
+    "test": ("test", "testing", "eval", "evaluation", "holdout"),
+}
+PART_OF = {word: part for part, words in PARTS.items() for word in words}
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """An Arrow table, the file it came from, and where its first row stands there as an editor counts (0: in none)."""
+
+    data: pa.Table
+    where: str
+    first_line: int = 0
+
+    def at(self, row: int) -> str:
+        """A row, for people."""
+        return f"line {row + self.first_line}" if self.first_line else f"row {row + 1}"
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The nodes' ids, the ends of the edges among them `[2, E]`, and which rows of the table of edges these are."""
+
+    ids: Any
+    edges: IntVector
+    rows: npt.NDArray[np.int64] | None = None
+
+    def of(self, column: Any) -> Any:
+        """The values of a column of edges for the edges that are kept."""
+        return column if self.rows is None else column.take(pa.array(self.rows))
 
 
 def assemble(
-    edges: pa.Table,
-    nodes: pa.Table | None,
+    edges: SourceTable,
+    nodes: SourceTable | None,
     columns: Columns,
     *,
     name: str,
     require_labels: bool,
-    metric: Metric = "accuracy",
+    metric: Metric | None = None,
+    preparation: Preparation | None = None,
+    feature_names: tuple[str, ...] | None = None,
 ) -> Graph:
-    """A graph from settled `columns` of two tables; without `nodes`, every id among the edges is a node."""
-    source, target = (_text(edges.column(str(column))) for column in (columns.source, columns.target))
+    """A graph from settled `columns` of two tables; without `nodes`, every id among the edges is a node.
+
+    With a `preparation`, features are made as it says instead of being fitted. `feature_names` is given where the
+    features in the table are prepared already.
+    """
     notes: list[str] = []
-    if nodes is None:
-        ids = pc.unique(pa.concat_arrays([source, target]))
-    else:
-        ids = _text(nodes.column(str(columns.id)))
-        _check_ids(ids, str(columns.id))
-    ends = np.stack([_places(part, ids, side) for part, side in ((source, "source"), (target, "target"))])
-    adjacency = edges_to_adjacency(ends, len(ids), _weights(edges, columns))
-    if adjacency.nnz < ends.shape[1]:
+    ends, nodes = _ends(edges, nodes, columns, notes)
+    count = len(ends.ids)
+    weights = _weights(edges, columns, ends)
+    adjacency = edges_to_adjacency(ends.edges, count, weights)
+    if adjacency.nnz < ends.edges.shape[1]:
         how = "summed" if columns.weight else "counted once"
-        notes.append(f"{ends.shape[1] - adjacency.nnz:,} edge(s) listed more than once were {how}")
+        notes.append(f"{ends.edges.shape[1] - adjacency.nnz:,} edge(s) listed more than once were {how}")
     if columns.undirected:
         adjacency = adjacency.maximum(adjacency.T)
-    labels, label_names = _labels(nodes, columns, len(ids), require_labels, notes)
-    features, feature_names = _features(nodes, columns, len(ids), notes)
+    relations: dict[str, Any] = {}
+    if columns.type:
+        kinds = ends.of(edges.data.column(columns.type))
+        relations, problem = edge_columns.relations(kinds, ends.edges, count, weights, undirected=columns.undirected)
+        notes += [f"edge column {columns.type!r}: {problem}"] if problem else []
+    scored = preparation is not None  # a table to be scored: strange labels and splits do not matter
+    labels, label_names = read_labels(nodes, columns, count, require_labels, notes, lenient=scored)
+    fields: dict[str, Any] = {}
+    if feature_names is not None:
+        fields = {"features": _as_they_are(nodes, columns), "feature_names": feature_names, "preparation": preparation}
+    else:
+        table = _node_columns(nodes, columns) | _link_columns(edges, ends, columns, adjacency, relations, notes)
+        fields = _prepared(table, nodes, columns, count, preparation, label_names, notes)
     return Graph(
         adjacency=adjacency,
-        features=features,
         labels=labels,
-        splits=_splits(nodes, columns),
+        splits=_splits(nodes, columns, lenient=scored),
         name=name,
-        metric=metric,
-        node_ids=_unless_counting(ids.to_pylist()),
+        metric=metric or "accuracy",
+        node_ids=_unless_counting(ends.ids.to_pylist()),
         label_names=_unless_counting(label_names),
-        feature_names=feature_names,
         notes=tuple(notes),
+        relations=relations,
+        **fields,
     )
 
 
-def _text(column: Any) -> Any:
-    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def _ends(
+    edges: SourceTable, nodes: SourceTable | None, columns: Columns, notes: list[str]
+) -> tuple[Ends, SourceTable | None]:
+    source, target = (_ids(edges, str(column)) for column in (columns.source, columns.target))
+    if nodes is None:
+        ids = pc.unique(pa.concat_arrays([source, target]))
+    else:
+        ids = _ids(nodes, str(columns.id))
+        _check_ids(nodes, ids, str(columns.id))
+    positions = [pc.index_in(side, value_set=ids) for side in (source, target)]
+    unknown = pc.or_(pc.is_null(positions[0]), pc.is_null(positions[1])).to_numpy(zero_copy_only=False)
+    if not unknown.any():
+        return Ends(ids, np.stack([np.asarray(side.to_numpy(), dtype=np.int64) for side in positions])), nodes
+    rows = np.flatnonzero(unknown)
+    strangers = pc.unique(
+        pa.concat_arrays([side.filter(pc.is_null(at)) for side, at in zip((source, target), positions, strict=True)])
+    )
+    first = next(
+        side[int(rows[0])].as_py()
+        for side, at in zip((source, target), positions, strict=True)
+        if not at[int(rows[0])].is_valid
+    )
+    if columns.unknown == "add" and nodes is not None:
+        notes.append(
+            f"{len(strangers):,} node(s) that only edges name, such as {first!r}, were added without any value"
+        )
+        wider = SourceTable(_with_rows(nodes.data, str(columns.id), strangers), nodes.where, nodes.first_line)
+        return _ends(edges, wider, columns, notes)
+    if columns.unknown == "drop":
+        kept = np.flatnonzero(~unknown)
+        notes.append(f"{rows.size:,} edge(s) with an end that is not among the nodes, such as {first!r}, were dropped")
+        sides = [np.asarray(side.take(pa.array(kept)).to_numpy(), dtype=np.int64) for side in positions]
+        return Ends(ids, np.stack(sides) if kept.size else np.empty((2, 0), np.int64), kept), nodes
+    raise DataError(
+        f"{edges.where}: {rows.size:,} edge(s) name {len(strangers):,} node(s) that are not among the nodes, the first "
+        f"is {first!r} in {edges.at(int(rows[0]))}; add the nodes, or use --unknown drop or --unknown add"
+    )
+
+
+def _ids(table: SourceTable, column: str) -> Any:
     try:
-        return pc.utf8_trim_whitespace(flat.cast(pa.string()).fill_null(""))
-    except pa.ArrowException as error:
-        raise DataError(f"a column holds {flat.type} values; expected text, numbers, dates or booleans") from error
+        return values.texts(table.data.column(column))
+    except DataError as error:
+        raise DataError(f"{table.where}, column {column!r}: {error}") from error
 
 
-def _check_ids(ids: Any, column: str) -> None:
+def _with_rows(table: pa.Table, identity: str, ids: Any) -> pa.Table:
+    """More rows, of which nothing but the id is known."""
+    columns = {
+        field.name: ids.cast(pa.string()) if field.name == identity else pa.nulls(len(ids), field.type)
+        for field in table.schema
+    }
+    texts = table.set_column(table.column_names.index(identity), identity, table.column(identity).cast(pa.string()))
+    return pa.concat_tables([texts, pa.table(columns)])
+
+
+def _check_ids(nodes: SourceTable, ids: Any, column: str) -> None:
     empty = np.flatnonzero(pc.equal(ids, "").to_numpy(zero_copy_only=False))
     if empty.size:
-        raise DataError(f"{empty.size} node(s) have no id in column {column!r}, the first is row {empty[0] + 1}")
+        raise DataError(
+            f"{nodes.where}: {empty.size} node(s) have no id in column {column!r}, the first is in "
+            f"{nodes.at(int(empty[0]))}; expected an id for every node"
+        )
     if pc.count_distinct(ids).as_py() < len(ids):
         counts = pc.value_counts(ids)
         repeated = counts.filter(pc.greater(counts.field("counts"), 1))
         raise DataError(
-            f"{len(repeated)} node id(s) occur more than once in column {column!r}, the first is "
+            f"{nodes.where}: {len(repeated)} node id(s) occur more than once in column {column!r}, the first is "
             f"{repeated[0]['values'].as_py()!r}; expected each node once"
         )
 
 
-def _places(ends: Any, ids: Any, side: str) -> IntVector:
-    found = pc.index_in(ends, value_set=ids)
-    if found.null_count:
-        rows = np.flatnonzero(pc.is_null(found).to_numpy(zero_copy_only=False))
-        raise DataError(
-            f"{rows.size} edge(s) name a {side} that is not among the nodes, the first is "
-            f"{ends[int(rows[0])].as_py()!r} in row {rows[0] + 1}; add the node or drop the edge"
-        )
-    return np.asarray(found.to_numpy(), dtype=np.int64)
-
-
-def _weights(edges: pa.Table, columns: Columns) -> npt.NDArray[Any] | None:
+def _weights(edges: SourceTable, columns: Columns, ends: Ends) -> npt.NDArray[Any] | None:
     if columns.weight is None:
         return None
-    values = edges.column(columns.weight)
-    if not _is_number(values.type):
-        raise DataError(f"the weight column {columns.weight!r} holds {values.type} values; expected numbers")
-    numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
+    column = edges.data.column(columns.weight)
+    if not values.is_number(column.type):
+        raise DataError(
+            f"{edges.where}: the weight column {columns.weight!r} holds {column.type} values; expected numbers"
+        )
+    numbers = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
     bad = np.flatnonzero(~((numbers > 0) & np.isfinite(numbers)))
     if bad.size:
         raise DataError(
-            f"{bad.size} weight(s) in column {columns.weight!r} are not positive, the first is {numbers[bad[0]]} in "
-            f"row {bad[0] + 1}; expected numbers above 0"
+            f"{edges.where}: {bad.size} weight(s) in column {columns.weight!r} are not positive, the first is "
+            f"{numbers[bad[0]]} in {edges.at(int(bad[0]))}; expected numbers above 0"
         )
-    return numbers
+    return numbers if ends.rows is None else numbers[ends.rows]
 
 
-def _labels(
-    nodes: pa.Table | None, columns: Columns, count: int, required: bool, notes: list[str]
-) -> tuple[IntVector, list[str] | None]:
-    if nodes is None or columns.label is None:
-        if required:
-            advice = "give the table of nodes with --nodes" if nodes is None else "name the column with --label"
-            raise DataError(f"no labels: no column holds them; expected a label for some nodes, {advice}")
-        return np.full(count, UNKNOWN, dtype=np.int64), None
-    values = _whole_numbers_plain(_text(nodes.column(columns.label)))
-    names, missing = _class_names(pc.unique(values).to_pylist(), columns)
-    if not names and required:
-        raise DataError(
-            f"no labels: every value of column {columns.label!r} is missing; expected a label for some nodes"
-        )
-    if len(names) > 100 and len(names) > MOST_CLASSES_PER_NODE * count:
-        raise DataError(
-            f"column {columns.label!r} holds {len(names):,} different labels for {count:,} nodes, no classes; "
-            "name another column with --label"
-        )
-    places = pc.index_in(values, value_set=pa.array(names, pa.string())).fill_null(UNKNOWN)
-    labels = np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
-    words = sorted(word for word in missing if word)
-    if words:
-        absent = int(np.count_nonzero(labels == UNKNOWN))
-        notes.append(f"{absent:,} node(s) are to be predicted: {' and '.join(map(repr, words))} was taken as no label")
-    return labels, names or None
+def _node_columns(nodes: SourceTable | None, columns: Columns) -> dict[str, Any]:
+    return {} if nodes is None else {name: nodes.data.column(name) for name in columns.features or ()}
 
 
-def _class_names(distinct: list[str], columns: Columns) -> tuple[list[str], list[str]]:
-    """The classes in order, and the words that stand for no label."""
-    if columns.classes is not None:
-        strange = [value for value in distinct if value and value not in columns.classes]
-        if strange:
-            raise DataError(f"column {columns.label!r} holds {strange[0]!r}, which is not among the classes given")
-        return list(columns.classes), []
-    names = [value for value in distinct if value.lower() not in MISSING]
-    if all(_is_whole(value) for value in names):
-        names = sorted((value for value in names if value != str(UNKNOWN)), key=int)
-    else:
-        names = sorted(names)
-    return names, [value for value in distinct if value not in names]
-
-
-def _whole_numbers_plain(values: Any) -> Any:
-    """`1.0` as `1`, where all values are whole numbers, as when a table was exported from floats."""
-    kinds = [kind for kind in pc.unique(values).to_pylist() if kind.lower() not in MISSING]
-    if any("." in kind for kind in kinds) and all(re.fullmatch(r"-?\d+(\.0*)?", kind) for kind in kinds):
-        return pc.replace_substring_regex(values, r"\.0*$", "")
-    return values
-
-
-def _features(nodes: pa.Table | None, columns: Columns, count: int, notes: list[str]) -> tuple[Any, list[str] | None]:
-    if nodes is None or not columns.features:
-        return np.empty((count, 0), dtype=np.float32), None
-    blocks: list[Any] = []
-    names: list[str] = []
-    run: list[npt.NDArray[np.float32]] = []
-    for column in columns.features:
-        values = nodes.column(column)
-        if _is_number(values.type) or pa.types.is_null(values.type):
-            with np.errstate(over="ignore"):
-                run.append(np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float32))
-            names.append(column)
+def _link_columns(
+    edges: SourceTable, ends: Ends, columns: Columns, adjacency: Any, relations: Mapping[str, Any], notes: list[str]
+) -> dict[str, Any]:
+    """What the links add to the features, as columns of numbers."""
+    level = columns.structure
+    if level == "none":
+        return {}
+    if level == "auto":
+        level = "degrees" if columns.features else "full"
+    directed, nodes = not columns.undirected, len(ends.ids)
+    found = structure.degree_columns(ends.edges, nodes, directed=directed)
+    found |= edge_columns.type_degrees(dict(relations), str(columns.type), directed=directed)
+    for name in edges.data.column_names:
+        if name in (columns.source, columns.target, columns.type):
             continue
-        if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
-            raise DataError(
-                f"column {column!r} holds {values.type} values; expected numbers or text, one value per column"
-            )
-        one_hot, kinds = _one_hot(column, _text(values), notes)
-        if one_hot is not None:
-            if run:
-                blocks.append(np.stack(run, axis=1))
-                run = []
-            blocks.append(one_hot)
-            names += [f"{column}={kind}" for kind in kinds]
-    if run:
-        blocks.append(np.stack(run, axis=1))
-    if not blocks:
-        return np.empty((count, 0), dtype=np.float32), None
-    joined = blocks[0] if len(blocks) == 1 else sp.hstack([sp.csr_array(block) for block in blocks], format="csr")
-    return compact(joined), names
+        column = ends.of(edges.data.column(name))
+        sums = edge_columns.aggregates(name, column, ends.edges, nodes, undirected=columns.undirected)
+        if sums is None:
+            notes.append(f"edge column {name!r} is not used: it holds neither numbers nor dates")
+        else:
+            found |= sums
+    if level == "full":
+        found |= structure.shape_columns(adjacency, directed=directed)
+    return {name: pa.array(column, from_pandas=True) for name, column in found.items()}
 
 
-def _one_hot(column: str, values: Any, notes: list[str]) -> tuple[Any, list[str]]:
-    """One sparse column per distinct text; a missing text is a row of zeros."""
-    kinds = sorted(kind for kind in pc.unique(values).to_pylist() if kind.lower() not in MISSING)
-    numbers = [kind for kind in kinds if is_numeric(kind)]
-    if numbers and len(numbers) >= len(kinds) / 2 and len(numbers) < len(kinds):
-        odd = next(kind for kind in kinds if not is_numeric(kind))
-        row = pc.index(values, odd).as_py()
+def _prepared(
+    table: dict[str, Any],
+    nodes: SourceTable | None,
+    columns: Columns,
+    count: int,
+    preparation: Preparation | None,
+    label_names: list[str] | None,
+    notes: list[str],
+) -> dict[str, Any]:
+    """Features, their names, and the preparation that made them."""
+    try:
+        _refuse_infinite(table, nodes)
+        if preparation is None:
+            reading = asdict(columns) | {"classes": label_names}
+            declared = dict(columns.roles) | {name: "number" for name in table if name not in (columns.features or ())}
+            preparation = Preparation.fit(table, declared=declared, scale=columns.scale, reading=reading)
+            matrix, _ = preparation.transform(table, count)
+        else:
+            matrix, surprises = preparation.transform(table, count)
+            notes += surprises
+    except MisfitError as error:
+        where = f"{nodes.where}, {nodes.at(error.row)}" if nodes else f"row {error.row + 1}"
         raise DataError(
-            f"column {column!r} holds numbers except for {len(kinds) - len(numbers)} other value(s), the first is "
-            f"{odd!r} in row {row + 1}; correct them or leave the column out with --features"
-        )
-    if kinds and not numbers and all(LOCAL_NUMBER.fullmatch(kind) for kind in kinds):
-        raise DataError(
-            f"column {column!r} holds numbers in a local form such as {kinds[0]!r}; expected a decimal point and no "
-            "other marks"
-        )
-    if len(kinds) > 32 and len(kinds) > len(values) / 2:
-        notes.append(
-            f"column {column!r} was left out: {len(kinds):,} different texts in {len(values):,} rows are names or "
-            "prose, not categories"
-        )
-        return None, []
-    places = pc.index_in(values, value_set=pa.array(kinds, pa.string()))
-    rows = np.flatnonzero(pc.is_valid(places).to_numpy(zero_copy_only=False))
-    where = np.asarray(places.drop_null().to_numpy(), dtype=np.int64)
-    ones = np.ones(rows.size, dtype=np.float32)
-    return sp.csr_array((ones, (rows, where)), shape=(len(values), len(kinds))), kinds
+            f"{where}: column {error.column!r} holds {error.cell!r}; expected {error.expected}; correct it, or say "
+            f"what the column holds with --category, --text or --drop {error.column}"
+        ) from error
+    except DataError as error:
+        raise DataError(f"{nodes.where}: {error}" if nodes else str(error)) from error
+    notes += [
+        f"column {column['column']!r} was left out: {column['reason']}"
+        for column in preparation.describe()
+        if column["encoded"] == "left out" and column["role"] != "drop" and column["column"] in (columns.features or ())
+    ]
+    return {
+        "features": compact(matrix),
+        "feature_names": preparation.feature_names or None,
+        "preparation": preparation,
+    }
 
 
-def _splits(nodes: pa.Table | None, columns: Columns) -> tuple[Split, ...]:
+def _refuse_infinite(table: dict[str, Any], nodes: SourceTable | None) -> None:
+    for name, column in table.items():
+        if not pa.types.is_floating(column.type):
+            continue
+        infinite = pc.is_inf(column)
+        if pc.any(infinite).as_py():
+            row = int(pc.index(infinite, True).as_py())
+            where = nodes.at(row) if nodes else f"row {row + 1}"
+            raise DataError(f"column {name!r} holds an infinite number in {where}; correct it or leave the column out")
+
+
+def _as_they_are(nodes: SourceTable | None, columns: Columns) -> Any:
+    """Numbers that an earlier preparation made."""
+    if nodes is None or not columns.features:
+        return np.empty((0 if nodes is None else nodes.data.num_rows, 0), dtype=np.float32)
+    run = []
+    for name in columns.features:
+        numbers = values.numbers(nodes.data.column(name))
+        if numbers is None:
+            raise DataError(f"{nodes.where}: column {name!r} does not hold numbers; delete graph.json to read it anew")
+        with np.errstate(over="ignore"):
+            run.append(numbers.astype(np.float32))
+    return compact(np.stack(run, axis=1))
+
+
+def _splits(nodes: SourceTable | None, columns: Columns, *, lenient: bool) -> tuple[Split, ...]:
     if nodes is None or not columns.splits:
         return ()
-    found = []
-    for column in columns.splits:
-        words = [word.lower() for word in _text(nodes.column(column)).to_pylist()]
-        strange = next((word for word in words if word not in PARTS and word not in MISSING), None)
-        if strange is not None:
-            raise DataError(f"split column {column!r} holds {strange!r}; expected train, val, test or nothing")
-        parts = np.array([PARTS.get(word, "") for word in words])
+    try:
+        return _read_splits(nodes, columns.splits)
+    except DataError:
+        if not lenient:
+            raise
+        return ()
+
+
+def _read_splits(nodes: SourceTable, names: tuple[str, ...]) -> tuple[Split, ...]:
+    splits = []
+    for column in names:
+        words = pc.utf8_lower(values.texts(nodes.data.column(column)))
+        strange = [word for word in pc.unique(words).to_pylist() if word not in PART_OF and word not in MISSING]
+        if strange:
+            row = int(pc.index(words, strange[0]).as_py())
+            raise DataError(
+                f"{nodes.where}: split column {column!r} holds {strange[0]!r} in {nodes.at(row)}; expected train, val, "
+                "test or nothing"
+            )
+        parts = np.array([PART_OF.get(word, "") for word in words.to_pylist()])
         try:
-            found.append(Split(**{role: np.flatnonzero(parts == role) for role in ("train", "val", "test")}))
+            splits.append(Split(**{role: np.flatnonzero(parts == role) for role in PARTS}))
         except DataError as error:
-            raise DataError(f"split column {column!r}: {error}") from error
-    return tuple(found)
+            raise DataError(f"{nodes.where}: split column {column!r}: {error}") from error
+    return tuple(splits)
 
 
 def _unless_counting(names: list[str] | None) -> list[str] | None:
     """Names that only count 0, 1, 2, ... say nothing that positions do not."""
-    if names is None or all(name == str(place) for place, name in enumerate(names)):
+    if names is None or all(name == str(position) for position, name in enumerate(names)):
         return None
     return names
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-    )
-
-
-def _is_whole(text: str) -> bool:
-    return re.fullmatch(r"-?(0|[1-9]\d*)", text) is not None

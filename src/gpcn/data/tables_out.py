@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from gpcn.data.columns import IDS, LABELS, SPLIT_NAME, UNNAMED, Columns
 from gpcn.data.delimited import SUFFIXES
 from gpcn.errors import DataError
 from gpcn.graph import Graph
+from gpcn.preparation.preparation import Preparation
 from gpcn.types import ROLES, UNKNOWN
 
 FORMAT = "gpcn-tables"
@@ -35,13 +37,9 @@ def write_tables(graph: Graph, folder: Path) -> None:
             raise DataError(
                 f"the node id {identity!r} is empty or padded, which CSV does not keep; write a .npz instead"
             )
-    entries = graph.adjacency.tocoo()
-    edges = {"source": pa.array(ids[entries.row], pa.string()), "target": pa.array(ids[entries.col], pa.string())}
-    if graph.weighted:
-        edges["weight"] = entries.data
     titles = feature_titles(graph)
     with ExitStack() as files:
-        pacsv.write_csv(pa.table(edges), files.enter_context(replacing(folder / "edges.csv")))
+        pacsv.write_csv(_edge_rows(graph, ids), files.enter_context(replacing(folder / "edges.csv")))
         nodes = files.enter_context(replacing(folder / "nodes.csv"))
         with pacsv.CSVWriter(nodes, _node_rows(graph, ids, titles, slice(0, 0)).schema) as writer:
             for at in range(0, graph.num_nodes, ROWS_AT_ONCE):
@@ -58,13 +56,21 @@ def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str,
         told = json.loads(path.read_text())
         fine = told["format"] == FORMAT and isinstance(told["name"], str) and told["metric"] in ("accuracy", "roc_auc")
         classes = tuple(str(name) for name in told["classes"])
+        features = told.get("features")
+        names = None if features is None else tuple(str(name) for name in features)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} is not readable; delete it to read the tables by themselves") from error
     if not fine:
         raise DataError(f"{path} does not describe gpcn tables; delete it to read the tables by themselves")
     if columns.label is None:
         columns = Columns(**{**vars(columns), "classes": classes})
-    return columns, {"name": told["name"], "metric": told["metric"]}
+    described: dict[str, Any] = {"name": told["name"], "metric": told["metric"]}
+    if names is not None:
+        columns = replace(columns, structure="none")
+        described |= {"feature_names": names, "preparation": None}
+        if told.get("preparation") is not None:
+            described["preparation"] = Preparation.from_json(told["preparation"], str(path))
+    return columns, described
 
 
 def feature_titles(graph: Graph) -> list[str]:
@@ -79,6 +85,19 @@ def feature_titles(graph: Graph) -> list[str]:
     return titles
 
 
+def _edge_rows(graph: Graph, ids: np.ndarray) -> pa.Table:
+    parts = []
+    for name, matrix in graph.relations.items() or [("", graph.adjacency)]:
+        entries = matrix.tocoo()
+        edges = {"source": pa.array(ids[entries.row], pa.string()), "target": pa.array(ids[entries.col], pa.string())}
+        if graph.weighted:
+            edges["weight"] = entries.data
+        if graph.relations:
+            edges["type"] = pa.array([name] * entries.nnz, pa.string())
+        parts.append(pa.table(edges))
+    return pa.concat_tables(parts)
+
+
 def _check_place(folder: Path) -> None:
     for stem in ("edges", "nodes"):
         for suffix in SUFFIXES:
@@ -89,7 +108,10 @@ def _check_place(folder: Path) -> None:
 
 def _description(graph: Graph) -> str:
     classes = graph.label_names or [str(number) for number in range(graph.num_classes)]
-    told = {"format": FORMAT, "name": graph.name, "metric": graph.metric, "classes": classes}
+    told: dict[str, Any] = {"format": FORMAT, "name": graph.name, "metric": graph.metric, "classes": classes}
+    told["features"] = list(graph.feature_names or feature_titles(graph))
+    if graph.preparation is not None:
+        told["preparation"] = graph.preparation.to_json()
     return json.dumps(told, indent=1) + "\n"
 
 

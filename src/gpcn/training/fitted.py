@@ -6,6 +6,7 @@ node's row of the adjacency uses the vectors of the known nodes it links to, and
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,13 +66,14 @@ class Fitted:
 def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
     """`graph` with the columns the run was trained on, matched by name where both have names."""
     trained, given = run.graph["feature_names"], graph.feature_names
+    other = _prepared_otherwise(run, graph)
     if trained is None or given is None:
         if graph.num_features != run.graph["features"]:
             raise DataError(
                 f"{graph.name} has {graph.num_features} features; the run was trained on {run.graph['features']}, and "
                 "there are no names to match them by"
             )
-        return graph, []
+        return graph, other
     place = {name: number for number, name in enumerate(given)}
     stems = {name.partition("=")[0] for name in given if "=" in name}
     absent = [name for name in trained if name not in place and name.partition("=")[0] in stems]
@@ -82,9 +84,9 @@ def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
             f"it has {', '.join(given[:8])}{' …' if len(given) > 8 else ''}"
         )
     if list(given) == list(trained):
-        return graph, []
+        return graph, other
     extra = len(set(given) - set(trained))
-    notes = [f"{extra} feature(s) that the run does not know were left out"] if extra else []
+    notes = [*other, *([f"{extra} feature(s) that the run does not know were left out"] if extra else [])]
     if absent:
         notes.append(f"{len(absent)} categor(ies) that no node has any more, such as {absent[0]!r}, are zero")
     there = [number for number, name in enumerate(trained) if name in place]
@@ -93,6 +95,20 @@ def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
         shape=(len(given), len(trained)),
     )
     return replace(graph, features=graph.features @ chosen, feature_names=tuple(trained)), notes
+
+
+def _prepared_otherwise(run: Run, graph: Graph) -> list[str]:
+    """A note where the graph's columns were encoded by another fit than the run's, so that scales may differ."""
+    payload = run.graph.get("preparation")
+    if payload is None or graph.preparation is None:
+        return []
+    states = [
+        {column["name"]: (column["role"], column["state"]) for column in columns}
+        for columns in (payload["columns"], json.loads(json.dumps(graph.preparation.to_json()["columns"])))
+    ]
+    if states[0] == states[1]:
+        return []
+    return ["the columns were prepared apart from those trained on, so scales may differ; give the tables instead"]
 
 
 def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:

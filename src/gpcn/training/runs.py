@@ -175,6 +175,7 @@ def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
         "classes": graph.num_classes,
         "label_names": graph.label_names,
         "feature_names": graph.feature_names,
+        "preparation": graph.preparation.to_json() if graph.preparation else None,
         "source": source,
     }
 

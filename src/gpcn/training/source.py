@@ -9,13 +9,14 @@ from gpcn.data.columns import Columns
 from gpcn.data.load import load
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
+from gpcn.preparation.preparation import Preparation
 from gpcn.splits import random_splits
 from gpcn.training.runs import Run
 
 
 def graph_of(run: Run, graph: str | None = None, nodes: Path | None = None, mirror: Path | None = None) -> Graph:
     """The graph that `run` was trained on, or the given `graph`, read with the same options."""
-    return load_again(run.graph.get("source") or {}, run.path, graph, nodes, mirror)
+    return load_again(run.graph.get("source") or {}, run.path, graph, nodes, mirror, run.graph.get("preparation"))
 
 
 def load_again(
@@ -24,8 +25,12 @@ def load_again(
     graph: str | None = None,
     nodes: Path | None = None,
     mirror: Path | None = None,
+    prepared: Any = None,
 ) -> Graph:
-    """The graph from where `told` says it came, or the given `graph`; `whose` folder says so."""
+    """The graph from where `told` says it came, or the given `graph`; `whose` folder says so.
+
+    `prepared` is how the columns of its tables were encoded: another graph's tables are encoded alike.
+    """
     given = graph
     if graph is None:
         if not told.get("graph"):
@@ -33,8 +38,12 @@ def load_again(
         _check(told, whose)
         graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists()
-    columns = Columns() if plain else _columns(whose, told)
-    loaded = load(graph, nodes=nodes, columns=columns, mirror=mirror, require_labels=False)
+    columns = _columns(whose, told)
+    if plain:
+        columns = Columns(structure=columns.structure)
+    preparation = None if prepared is None else Preparation.from_json(prepared, str(whose))
+    options: dict[str, Any] = {"columns": columns, "mirror": mirror, "require_labels": False}
+    loaded = load(graph, nodes=nodes, preparation=preparation, **options)
     drawn = told.get("random_splits")
     return random_splits(loaded, count=drawn["count"], seed=drawn["seed"]) if drawn and given is None else loaded
 

@@ -1,0 +1,77 @@
+"""What stands in the table of edges besides the two ends: types become relations, numbers and times become features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from gpcn.preparation import values
+from gpcn.types import IntVector
+from gpcn.validation import edges_to_adjacency
+
+MOST_TYPES = 20
+Floats = npt.NDArray[np.float64]
+
+
+def relations(
+    kinds: Any, ends: IntVector, nodes: int, weights: npt.NDArray[Any] | None, *, undirected: bool
+) -> tuple[dict[str, sp.csr_array], str]:
+    """Edges by type, and a note where there are too many types to be types."""
+    words = values.without_missing_words(values.texts(kinds))
+    names = sorted(pc.unique(words).to_pylist())
+    if len(names) > MOST_TYPES:
+        return {}, f"{len(names):,} different values are too many for types of edges; all edges count as one type"
+    if len(names) < 2:
+        return {}, ""
+    codes = np.asarray(pc.index_in(words, value_set=pa.array(names, pa.string())).to_numpy(), dtype=np.int64)
+    matrices = {}
+    for code, name in enumerate(names):
+        chosen = codes == code
+        matrix = edges_to_adjacency(ends[:, chosen], nodes, None if weights is None else weights[chosen])
+        matrices[name or "(missing)"] = matrix.maximum(matrix.T) if undirected else matrix
+    return matrices, ""
+
+
+def type_degrees(matrices: dict[str, sp.csr_array], column: str, *, directed: bool) -> dict[str, Floats]:
+    """Logarithms of how many neighbours each node has by each type of edge."""
+    columns: dict[str, Floats] = {}
+    for name, matrix in matrices.items():
+        columns[f"links: log out-degree by {column}={name}"] = np.log1p(np.diff(matrix.indptr).astype(np.float64))
+        if directed:
+            reaching = np.bincount(matrix.indices, minlength=matrix.shape[0]).astype(np.float64)
+            columns[f"links: log in-degree by {column}={name}"] = np.log1p(reaching)
+    return columns
+
+
+def aggregates(name: str, column: Any, ends: IntVector, nodes: int, *, undirected: bool) -> dict[str, Floats] | None:
+    """Sums and means of a numeric edge column over the edges of each node, means of a time in days.
+
+    `None` where the column holds neither.
+    """
+    numbers = values.numbers(column)
+    time = numbers is None
+    if numbers is None:
+        moments = values.moments(column)
+        if moments is None:
+            return None
+        numbers = moments[0] / values.DAY
+    if undirected:
+        sides = {"": np.concatenate([ends[0], ends[1]])}
+        numbers = np.concatenate([numbers, numbers])
+    else:
+        sides = {"out ": ends[0], "in ": ends[1]}
+    present = ~np.isnan(numbers)
+    columns: dict[str, Floats] = {}
+    for side, rows in sides.items():
+        count = np.bincount(rows[present], minlength=nodes)
+        total: Floats = np.bincount(rows[present], weights=numbers[present], minlength=nodes).astype(np.float64)
+        mean: Floats = np.divide(total, count, out=np.full(nodes, np.nan), where=count > 0)
+        if not time:
+            columns[f"links: {side}{name}, sum"] = total
+        columns[f"links: {side}{name}, mean"] = mean
+    return columns

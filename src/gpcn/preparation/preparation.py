@@ -1,0 +1,203 @@
+"""`Preparation`: what made the features of a graph from the columns of its tables, and makes them again from others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from gpcn.errors import DataError
+from gpcn.preparation import encoders, roles, values
+from gpcn.preparation.encoders import Encoder
+from gpcn.preparation.roles import LEFT_OUT, Guess, Role
+from gpcn.preparation.scalars import Scale
+from gpcn.preparation.symbols import Levels
+
+FORMAT = 1
+COUNTS_FROM = 16  # so many columns of small counts are a bag of words and stay as they are; fewer are numbers
+Block: TypeAlias = npt.NDArray[np.float32] | sp.csr_array
+
+
+@dataclass(frozen=True)
+class PreparedColumn:
+    """A column: its role, why, how it is encoded (not at all where it is left out), and its share of missing values."""
+
+    name: str
+    role: Role
+    reason: str
+    missing: float
+    encoder: Encoder | None
+
+    def describe(self) -> dict[str, Any]:
+        """A row for people and JSON."""
+        return {
+            "column": self.name,
+            "role": self.role,
+            "encoded": self.encoder.how if self.encoder else "left out",
+            "features": len(self.encoder.names) if self.encoder else 0,
+            "missing": round(self.missing, 4),
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The columns of a table in order, and `reading`: which columns are ids, labels, ends of edges, and the like."""
+
+    columns: tuple[PreparedColumn, ...]
+    reading: Mapping[str, Any]
+
+    @classmethod
+    def fit(
+        cls,
+        table: Mapping[str, Any],
+        *,
+        declared: Mapping[str, Role],
+        scale: Scale = "robust",
+        reading: Mapping[str, Any] | None = None,
+    ) -> Preparation:
+        """Guess or take the role of every column of `table` (Arrow columns by name) and fit its encoder."""
+        guesses = {name: _guess(name, column, declared.get(name)) for name, column in table.items()}
+        counts = [name for name, guess in guesses.items() if guess.role == "count"]
+        if len(counts) < COUNTS_FROM:
+            guesses |= {name: replace(guesses[name], role="number") for name in counts}
+        columns = [_fitted(name, table[name], guess, scale) for name, guess in guesses.items()]
+        return cls(tuple(columns), reading or {})
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of all features, in order."""
+        return [name for column in self.columns if column.encoder for name in column.encoder.names]
+
+    def transform(self, table: Mapping[str, Any], rows: int) -> tuple[Block, list[str]]:
+        """The features of `table`, `[rows, width]`, and what a reader should know about what did not fit."""
+        notes: list[str] = []
+        blocks: list[Block] = []
+        for column in self.columns:
+            if column.encoder is None:
+                continue
+            values_of = table.get(column.name)
+            if values_of is None:
+                notes.append(f"column {column.name!r} is not in this table; it counts as missing for all nodes")
+            else:
+                notes += _surprises(column, values_of)
+            try:
+                blocks.append(column.encoder.encode(values_of, rows))
+            except roles.MisfitError:
+                raise
+            except (TypeError, ValueError, KeyError) as error:
+                raise DataError(f"column {column.name!r} cannot be read as {column.role}: {error}") from error
+        strange = [name for name in table if name not in {column.name for column in self.columns}]
+        if strange:
+            notes.append(
+                f"{len(strange)} column(s) that were not there in training were left out, such as {strange[0]!r}"
+            )
+        return _joined(blocks, rows), notes
+
+    def describe(self) -> list[dict[str, Any]]:
+        """A row per column."""
+        return [column.describe() for column in self.columns]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, from which `from_json` makes the same preparation."""
+        columns = [
+            {
+                "name": column.name,
+                "role": column.role,
+                "reason": column.reason,
+                "missing": column.missing,
+                "state": column.encoder.state() if column.encoder else None,
+            }
+            for column in self.columns
+        ]
+        return {"format": FORMAT, "columns": columns, "reading": dict(self.reading)}
+
+    @classmethod
+    def from_json(cls, payload: Any, where: str) -> Preparation:
+        """From what `to_json` gave; anything else is refused in a sentence that names `where`."""
+        try:
+            if payload["format"] != FORMAT:
+                raise ValueError(f"its format is {payload['format']!r}; this gpcn reads {FORMAT}")
+            columns = tuple(_loaded(column) for column in payload["columns"])
+            preparation = cls(columns, dict(payload["reading"]))
+            if not all(isinstance(name, str) for name in preparation.feature_names):
+                raise ValueError("a feature has no name")
+            return preparation
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise DataError(
+                f"{where}: how its columns were prepared cannot be read ({error}); make it again"
+            ) from error
+
+
+def _guess(name: str, column: Any, role: Role | None) -> Guess:
+    try:
+        if role == "drop":
+            return Guess("drop", "as told")
+        return roles.guess(name, column) if role is None else roles.declared(role, column)
+    except roles.MisfitError as error:
+        error.column = name
+        raise
+    except DataError as error:
+        raise DataError(f"column {name!r}: {error}") from error
+
+
+def _fitted(name: str, column: Any, guess: Guess, scale: Scale) -> PreparedColumn:
+    missing = _missing_share(column)
+    if guess.role in LEFT_OUT:
+        return PreparedColumn(name, guess.role, guess.reason, missing, None)
+    encoder = encoders.fit(name, column, guess, scale)
+    if not encoder.names:
+        return PreparedColumn(name, guess.role, "no value occurs twice", missing, None)
+    return PreparedColumn(name, guess.role, guess.reason, missing, encoder)
+
+
+def _missing_share(column: Any) -> float:
+    rows = max(1, len(column))
+    if values.is_number(column.type):
+        numbers = values.numbers(column)
+        return float(np.isnan(numbers).sum()) / rows if numbers is not None else 0.0
+    if values.is_list(column.type) or values.is_moment(column.type):
+        return float(column.null_count) / rows
+    empty = pc.equal(values.without_missing_words(values.texts(column)), "")
+    return float(pc.sum(empty).as_py() or 0) / rows
+
+
+def _surprises(column: PreparedColumn, values_of: Any) -> list[str]:
+    """Levels that the encoder does not know."""
+    if not isinstance(column.encoder, Levels):
+        return []
+    strange = column.encoder.strangers(values_of)
+    if not strange:
+        return []
+    return [
+        f"column {column.name!r} has {len(strange)} level(s) that were not there in training, such as {strange[0]!r}"
+    ]
+
+
+def _joined(blocks: Sequence[Block], rows: int) -> Block:
+    """Side by side; dense where all are."""
+    if not blocks:
+        return np.empty((rows, 0), dtype=np.float32)
+    if not any(sp.issparse(block) for block in blocks):
+        return np.concatenate(list(blocks), axis=1)
+    runs = [list(run) for _, run in groupby(blocks, key=sp.issparse)]
+    merged = [run[0] if sp.issparse(run[0]) and len(run) == 1 else _side_by_side(run) for run in runs]
+    return sp.csr_array(sp.hstack([sp.csr_array(block) for block in merged], format="csr"))
+
+
+def _side_by_side(run: list[Any]) -> Any:
+    return sp.hstack(run, format="csr") if sp.issparse(run[0]) else np.concatenate(run, axis=1)
+
+
+def _loaded(column: Mapping[str, Any]) -> PreparedColumn:
+    name, role = column["name"], column["role"]
+    if not isinstance(name, str) or role not in roles.ROLES:
+        raise ValueError(f"column {name!r} has the role {role!r}")
+    encoder = None if column["state"] is None else encoders.load(role, column["state"])
+    return PreparedColumn(name, role, str(column["reason"]), float(column["missing"]), encoder)

@@ -1,0 +1,199 @@
+"""What a column is: guessed from its values, or as the user says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpcn.errors import DataError
+from gpcn.preparation import values
+from gpcn.preparation.values import SEPARATORS
+
+Role: TypeAlias = Literal["number", "count", "boolean", "category", "date", "tags", "text", "id", "constant", "drop"]
+ROLES: tuple[str, ...] = get_args(Role)
+LEFT_OUT = ("id", "constant", "drop")
+NUMERIC = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+LOCAL_NUMBER = re.compile(r"[-+]?\d[\d.,' ]*%?")
+ID_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid|key|index|row)$", re.IGNORECASE)
+SAMPLE = 20_000  # texts looked at to tell names, tags, categories and prose apart
+FEW = 32  # different texts that are always categories
+TAG_SHARE, TAG_LENGTH = 0.1, 30
+PROSE_WORDS = 4.0
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A role, why, and what else reading the column needs (a separator of tags, a format of dates)."""
+
+    role: Role
+    reason: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def guess(name: str, column: Any) -> Guess:
+    """The role that the values of `column` suggest."""
+    kind = column.type
+    if values.is_list(kind):
+        return Guess("tags", "lists")
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise DataError(
+            f"it holds {kind} values; expected numbers, text, dates or lists; leave it out with --drop {name}"
+        )
+    if values.is_moment(kind):
+        return _moment(column)
+    flags = values.flags(column)
+    if flags is not None:
+        return _constant(flags) or Guess("boolean")
+    numbers = values.numbers(column)
+    if numbers is not None:
+        return _number(name, numbers)
+    moments = values.moments(column)
+    if moments is not None:
+        return Guess("date", f"format {moments[1]}", {"format": moments[1]})
+    return _text(column)
+
+
+def declared(role: Role, column: Any) -> Guess:
+    """The role the user names, with what reading the column needs; a misfit is refused with its first value."""
+    if role == "number":
+        numbers = values.numbers(column)
+        if numbers is None:
+            row, cell = values.first_misfit(column, NUMERIC) or (0, "")
+            raise MisfitError(row, cell, "a number")
+    if role == "date":
+        moments = values.moments(column)
+        if moments is None:
+            row, cell = _first_without_a_date(column)
+            raise MisfitError(row, cell, "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format")
+        return Guess("date", "as told", {"format": moments[1]})
+    if role == "boolean" and values.flags(column) is None and values.numbers(column) is None:
+        row, cell = values.first_misfit(column, re.compile("|".join(values.TRUE | values.FALSE), re.I)) or (0, "")
+        raise MisfitError(row, cell, "yes or no, true or false, 1 or 0")
+    if role == "tags" and not values.is_list(column.type):
+        return Guess("tags", "as told", {"separator": _separator(values.texts(column)) or ";"})
+    return Guess(role, "as told")
+
+
+class MisfitError(DataError):
+    """A value that is not what its column is said to hold; whoever knows the file says where."""
+
+    def __init__(self, row: int, cell: str, expected: str) -> None:
+        super().__init__(f"{cell!r} is not {expected}")
+        self.row, self.cell, self.expected, self.column = row, cell, expected, ""
+
+
+def _moment(column: Any) -> Guess:
+    moments = values.moments(column)
+    seconds = moments[0] if moments else np.array([])
+    return _constant(seconds) or Guess("date", "", {"format": "timestamp"})
+
+
+def _constant(numbers: values.Floats) -> Guess | None:
+    present = numbers[~np.isnan(numbers)]
+    if present.size == 0:
+        return Guess("constant", "every value is missing")
+    if present.size == numbers.size and (present == present[0]).all():
+        return Guess("constant", "every value is the same")
+    return None
+
+
+def _number(name: str, numbers: values.Floats) -> Guess:
+    nothing = _constant(numbers)
+    if nothing is not None:
+        return nothing
+    present = numbers[~np.isnan(numbers)]
+    if np.isin(present, (0.0, 1.0)).all():
+        return Guess("boolean")
+    whole = bool((present == np.floor(present)).all())
+    if whole and present.size == numbers.size and present.size > FEW:
+        steps = np.diff(present)
+        if (steps == 1).all():
+            return Guess("id", "it only counts the rows")
+        if ID_NAME.search(name) and np.unique(present).size == present.size:
+            return Guess("id", "a different number in every row, and named like an id")
+    if whole and present.min() >= 0 and np.count_nonzero(present) <= 0.2 * numbers.size:
+        return Guess("count")
+    return Guess("number")
+
+
+def _text(column: Any) -> Guess:
+    cells = values.without_missing_words(values.texts(column))
+    present = cells.filter(pc.not_equal(cells, ""))
+    total = len(present)
+    if total == 0:
+        return Guess("constant", "every value is missing")
+    distinct = pc.unique(present)
+    if len(distinct) == 1 and total == len(cells):
+        return Guess("constant", "every value is the same")
+    _refuse_broken_numbers(cells, distinct)
+    sample = present if total <= SAMPLE else present.slice(0, SAMPLE)
+    separator = _separator(sample)
+    if separator is not None:
+        return Guess(
+            "tags",
+            f"several values between {separator!r}" if separator != "json" else "JSON lists",
+            {"separator": separator},
+        )
+    if len(distinct) <= FEW:
+        return Guess("category")
+    words = float(np.mean(pc.list_value_length(values.word_lists(sample)).to_numpy(zero_copy_only=False)))
+    many = len(distinct) > total / 2
+    if words >= PROSE_WORDS or (many and words >= 2):
+        return Guess("text")
+    names = f"{len(distinct):,} different texts in {total:,} rows are names, not categories"
+    return Guess("id", names) if many else Guess("category")
+
+
+def _separator(sample: Any) -> str | None:
+    """What stands between several values of one cell, where cells look like lists of tags."""
+    total = max(1, len(sample))
+    as_json = pc.and_(pc.starts_with(sample, "["), pc.ends_with(sample, "]"))
+    if int(pc.sum(as_json).as_py() or 0) > 0.9 * total:
+        return "json"
+    for separator in SEPARATORS:
+        if int(pc.sum(pc.match_substring(sample, separator)).as_py() or 0) < TAG_SHARE * total:
+            continue
+        _, entries = values.list_entries(pc.split_pattern(sample, pattern=separator))
+        if not len(entries):
+            continue
+        length = float(pc.mean(pc.utf8_length(entries)).as_py())
+        spaces = float(pc.mean(pc.count_substring(entries, " ")).as_py())
+        repeated = pc.count_distinct(entries).as_py() <= max(FEW, len(entries) / 4)
+        if length <= TAG_LENGTH and spaces < 1.5 and repeated:
+            return separator
+    return None
+
+
+def _refuse_broken_numbers(cells: Any, distinct: Any) -> None:
+    """A column of numbers with a few other values, or in a local form, is a mistake rather than a category."""
+    kinds = distinct.to_pylist() if len(distinct) <= SAMPLE else distinct.slice(0, SAMPLE).to_pylist()
+    numeric = sum(NUMERIC.fullmatch(kind) is not None for kind in kinds)
+    if numeric and len(kinds) / 2 <= numeric < len(kinds):
+        odd = next(kind for kind in kinds if NUMERIC.fullmatch(kind) is None)
+        raise MisfitError(int(pc.index(cells, odd).as_py()), odd, "a number like the other values")
+    if not numeric and all(LOCAL_NUMBER.fullmatch(kind) for kind in kinds) and not any("/" in kind for kind in kinds):
+        odd = kinds[0]
+        raise MisfitError(int(pc.index(cells, odd).as_py()), odd, "a number with a decimal point and no other marks")
+
+
+def _first_without_a_date(column: Any) -> tuple[int, str]:
+    """The first value that the best format does not fit."""
+    cells = values.without_missing_words(values.texts(column))
+    best: tuple[int, Any] | None = None
+    for candidate in values.DATE_FORMATS:
+        parsed = pc.strptime(
+            pc.if_else(pc.equal(cells, ""), None, cells), format=candidate, unit="s", error_is_null=True
+        )
+        fits = len(parsed) - parsed.null_count
+        if best is None or fits > best[0]:
+            best = (fits, parsed)
+    misses = best[1].is_null().to_numpy(zero_copy_only=False) if best else np.ones(len(cells), bool)
+    present = pc.not_equal(cells, "").to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(misses & present)
+    row = int(rows[0]) if rows.size else 0
+    return row, str(cells[row].as_py()) if len(cells) else ""
