@@ -7,9 +7,10 @@ from typing import Any
 
 from gpcn.data.columns import Columns
 from gpcn.data.load import load
+from gpcn.data.planned_splits import split_as_planned
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
-from gpcn.splits import random_splits
+from gpcn.split_plan import SplitPlan
 from gpcn.training.runs import Run
 
 
@@ -26,27 +27,35 @@ def load_again(
     mirror: Path | None = None,
 ) -> Graph:
     """The graph from where `told` says it came, or the given `graph`; `whose` folder says so."""
-    given = graph
+    plan = None
     if graph is None:
         if not told.get("graph"):
             raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
         _check(told, whose)
+        plan = _plan(told, whose)
         graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists()
     columns = Columns() if plain else _columns(whose, told)
     loaded = load(graph, nodes=nodes, columns=columns, mirror=mirror, require_labels=False)
-    drawn = told.get("random_splits")
-    return random_splits(loaded, count=drawn["count"], seed=drawn["seed"]) if drawn and given is None else loaded
+    return loaded if plan is None else split_as_planned(loaded, plan, told)
 
 
 def _check(told: dict[str, Any], whose: Path) -> None:
-    drawn = told.get("random_splits") or {"count": 1, "seed": 0}
-    texts = [told["graph"], told.get("nodes") or ""]
-    numbers = [drawn.get("count"), drawn.get("seed")] if isinstance(drawn, dict) else [None]
-    if not all(isinstance(text, str) for text in texts) or not all(type(number) is int for number in numbers):
+    if not all(isinstance(text, str) for text in (told["graph"], told.get("nodes") or "")):
         raise CheckpointError(
             f"{whose} is damaged: it does not say where its graph came from in a way that can be read"
         )
+
+
+def _plan(told: dict[str, Any], whose: Path) -> SplitPlan | None:
+    """How the graph was split, where it was; runs of the first version have `random_splits` instead of `splits`."""
+    stored = told.get("splits") or told.get("random_splits")
+    if not stored:
+        return None
+    try:
+        return SplitPlan.from_json(stored)
+    except ConfigError as error:
+        raise CheckpointError(f"{whose} is damaged: it does not say how its graph was split ({error})") from error
 
 
 def _columns(whose: Path, told: dict[str, Any]) -> Columns:
