@@ -24,6 +24,6 @@ def split_by_columns(graph: Graph, plan: SplitPlan, origin: Mapping[str, Any]) -
     """
     option, column = ("--split-by", plan.by) if plan.by else ("--split-group", plan.group)
     raise ConfigError(
-        f"{option} {column} needs the table of nodes, which is not read for it "
-        f"yet ({origin.get('graph') or graph.name}); put train, val and test into a split column, or use --random-splits or --folds"
+        f"{option} {column} needs the table of nodes of {origin.get('graph') or graph.name}, which is not read for it "
+        "yet; put train, val and test into a split column, or use --random-splits or --folds"
     )

@@ -41,7 +41,7 @@ def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[i
         label_names=runs[0].label_names(),
         new_nodes=0,
         touching_new=0,
-        notes=tuple(_notes(graph, times_tested // len(runs))),
+        notes=tuple(_notes(graph, times_tested, len(runs))),
         labels=graph.labels[nodes],
     )
 
@@ -67,10 +67,10 @@ def _kept_probabilities(run: Run, number: int, shape: tuple[int, int]) -> npt.ND
     return np.asarray(probabilities, dtype=np.float64)
 
 
-def _notes(graph: Graph, times_tested: npt.NDArray[np.int64]) -> list[str]:
+def _notes(graph: Graph, times_tested: npt.NDArray[np.int64], runs: int) -> list[str]:
     notes = []
     never = int(np.count_nonzero(times_tested[graph.labelled] == 0))
-    several = int(np.count_nonzero(times_tested > 1))
+    several = int(np.count_nonzero(times_tested > runs))
     if never:
         notes.append(f"{never:,} labelled node(s) are a test node of no finished split and were left out")
     if several:

@@ -88,7 +88,7 @@ def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unl
 
 
 def write(predictions: Predictions, path: Path) -> None:
-    """Write a CSV, Parquet or NPZ file: node, its label where there are `labels`, predicted, a probability per class."""
+    """Write a CSV, Parquet or NPZ file: node, true label (with `labels`), predicted label, a probability per class."""
     columns: dict[str, Any] = {"node": list(predictions.node_ids)}
     if predictions.labels is not None:
         columns["label"] = [predictions.label_names[label] for label in predictions.labels]
@@ -104,7 +104,7 @@ def write(predictions: Predictions, path: Path) -> None:
         elif suffix == ".parquet":
             pq.write_table(pa.table(columns), stream)
         else:
-            true = {"label": np.array(columns["label"], dtype=np.str_)} if "label" in columns else {}
+            true: dict[str, Any] = {"label": np.array(columns["label"], dtype=np.str_)} if "label" in columns else {}
             np.savez_compressed(
                 stream,
                 **true,
