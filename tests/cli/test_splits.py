@@ -99,6 +99,7 @@ def test_wrong_words_for_splits(run: Path, folder: Path, tmp_path: Path) -> None
     assert "--train is a share of new splits" in refused(*words, "--train", 0.6)
     assert "leave no test nodes" in refused(*words, "--random-splits", 2, "--train", 0.9, "--val", 0.2)
     assert "no meaning with folds" in refused(*words, "--folds", 2, "--train", 0.6)
+    assert "count of a split plan is -1; expected 0 or more" in refused(*words, "--random-splits", -1)
     assert "--split-by names no column" in refused(*words, "--split-by", "")
     assert "needs the table of nodes" in refused("convert", folder, "--split-by", "when", "--out", tmp_path / "g.npz")
     assert "leave GRAPH and --unlabelled out" in refused("predict", run, folder, "--out-of-fold")

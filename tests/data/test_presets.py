@@ -88,6 +88,7 @@ def test_next_month_is_different(name: str) -> None:
     if name == "fraud":
         assert set(later["country"]) - set(now["country"]) == {"BR"}
         assert numbers(later["income"]).max() > 1e6 >= numbers(now["income"]).max()
+        assert min(later["opened"][3000:]) > max(now["opened"])
         assert "crypto" in drawn.next.edges["kind"]
     elif name == "social":
         assert "Valletta" in later["city"]

@@ -25,7 +25,7 @@ def convert(
     parts: SplitOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="A .npz file, or a folder for edges.csv and nodes.csv.")],
     json: Json = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random splits.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random splits.")] = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the graph from now on.")] = None,
 ) -> None:
     """Convert a graph to the native .npz, which loads fastest, or to a folder of CSV tables.

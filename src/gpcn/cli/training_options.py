@@ -35,7 +35,7 @@ class SplitOptions:
 
     random_splits: Annotated[
         int,
-        typer.Option("--random-splits", metavar="N", min=0, help="N random splits, instead of those the graph has."),
+        typer.Option("--random-splits", metavar="N", help="N random splits, instead of those the graph has."),
     ] = 0
     train_share: Annotated[
         float | None, typer.Option("--train", metavar="0.6", help="Share of the nodes that train (default: 0.5).")
@@ -50,9 +50,7 @@ class SplitOptions:
     ] = None
     folds: Annotated[
         int,
-        typer.Option(
-            "--folds", metavar="N", min=0, help="N splits in which every labelled node is tested exactly once."
-        ),
+        typer.Option("--folds", metavar="N", help="N splits in which every labelled node is tested exactly once."),
     ] = 0
     split_by: Annotated[
         str | None,

@@ -111,7 +111,7 @@ def _payers(guilty: np.ndarray, lively: np.ndarray, total: int, rng: np.random.G
 
 
 def _next_accounts(accounts: Table, nodes: int, rng: np.random.Generator) -> Table:
-    """Without `age` and the label; a new country, new words, incomes above those seen, another version."""
+    """Without `age` and the label; a new country, new words, later dates, larger incomes, another version."""
     size = len(accounts["account"])
     new = np.arange(size) >= nodes
     country = [
@@ -125,5 +125,12 @@ def _next_accounts(accounts: Table, nodes: int, rng: np.random.Generator) -> Tab
         f"{float(value) * (1.03 if fresh else 1.0):.2f}" for fresh, value in zip(new, accounts["income"], strict=True)
     ]
     income[-1] = "1150000.00"
-    changed = accounts | {"country": country, "note": note, "income": income, "version": ["2.2"] * size}
+    opened = accounts["opened"][:nodes] + moments(31 * rng.random(size - nodes), "2024-03-01", "D")
+    changed = accounts | {
+        "opened": opened,
+        "country": country,
+        "note": note,
+        "income": income,
+        "version": ["2.2"] * size,
+    }
     return columns_of(changed, ("opened", "account", "version", "note", "country", "referral_code", "income"))
