@@ -37,6 +37,13 @@ def test_compare_takes_folds(folder: Path) -> None:
     assert compared["models"][0]["model"] == "mlp"
 
 
+def test_a_study_remembers_its_folds(folder: Path, tmp_path: Path) -> None:
+    words = ("--model", "sgc", "--folds", 3, "--budget", 2, "--generation", 2, "--jobs", 1, "--set", "epochs=5")
+    document("tune", folder, *words, "--out", tmp_path / "study")
+    assert document("tune", "--resume", tmp_path / "study", "--jobs", 1)["configurations"] == 2
+    assert "--folds is for a new study" in refused("tune", "--resume", tmp_path / "study", "--folds", 3)
+
+
 def test_every_labelled_node_is_predicted_once_out_of_fold(run: Path, folder: Path, tmp_path: Path) -> None:
     settings = json.loads((run / "config.json").read_text())["graph"]["source"]["splits"]
     assert (settings["folds"], settings["val"], settings["count"]) == (4, 0.3, 0)
