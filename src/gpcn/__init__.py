@@ -10,7 +10,8 @@ from gpcn.data.synthetic import synthesize
 from gpcn.errors import CheckpointError, ConfigError, DataError, FetchError, GpcnError, TrainingError
 from gpcn.graph import Graph, Split
 from gpcn.inspection import inspect
-from gpcn.splits import random_splits
+from gpcn.split_plan import SplitPlan
+from gpcn.splits import folds, group_splits, random_splits, time_split
 
 if TYPE_CHECKING:
     from gpcn.estimator import GPCNClassifier
@@ -28,15 +29,19 @@ __all__ = [
     "GpcnError",
     "Graph",
     "Split",
+    "SplitPlan",
     "TrainConfig",
     "TrainingError",
+    "folds",
     "from_networkx",
     "from_pyg",
+    "group_splits",
     "inspect",
     "load",
     "random_splits",
     "save",
     "synthesize",
+    "time_split",
     "to_networkx",
     "to_pyg",
     "train",

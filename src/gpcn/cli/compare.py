@@ -13,13 +13,12 @@ from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import (
     Device,
     Jobs,
-    RandomSplits,
     Seed,
     Settings,
     SplitNumbers,
+    SplitOptions,
     read_settings,
     read_splits,
-    split_at_random,
 )
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
@@ -31,6 +30,7 @@ DEFAULT = "mlp,gcn,link,gpcn,gpcn-link,agpcn,agpcn-link"
 def compare(
     graph: GraphArgument,
     options: GraphOptions,
+    parts: SplitOptions,
     models: Annotated[str, typer.Option("--models", metavar="A,B,…", help="Names that gpcn models lists.")] = DEFAULT,
     settings: Settings = None,
     splits: SplitNumbers = None,
@@ -38,7 +38,6 @@ def compare(
     jobs: Jobs = None,
     device: Device = "auto",
     seed: Seed = None,
-    random: RandomSplits = 0,
     json: Json = False,
 ) -> None:
     """Train several models on the same splits and compare them.
@@ -49,7 +48,7 @@ def compare(
     """
     loaded = options.load(graph)
     told = options.origin(graph)
-    loaded = split_at_random(loaded, told, random, seed or 0)
+    loaded = parts.split(loaded, told, seed or 0, quiet=json)
     chosen = [name.strip() for name in models.split(",") if name.strip()]
     if not chosen:
         raise ConfigError("--models names no model; expected names such as mlp,gpcn")

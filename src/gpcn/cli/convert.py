@@ -11,23 +11,20 @@ import typer
 from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, print_json, safe
+from gpcn.cli.training_options import SplitOptions
 from gpcn.data import native
 from gpcn.data.tables_out import write_tables
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.splits import random_splits
 
 
 @grouped
 def convert(
     graph: GraphArgument,
     options: GraphOptions,
+    parts: SplitOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="A .npz file, or a folder for edges.csv and nodes.csv.")],
     json: Json = False,
-    random: Annotated[
-        int,
-        typer.Option("--random-splits", metavar="N", help="Replace the splits by N random 50/25/25 ones."),
-    ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random splits.")] = 0,
     name: Annotated[str | None, typer.Option("--name", help="What to call the graph from now on.")] = None,
 ) -> None:
@@ -36,8 +33,7 @@ def convert(
     Example: [bold]gpcn convert edges.csv --nodes nodes.csv --random-splits 10 --out mine.npz[/bold]
     """
     loaded = options.load(graph, require_labels=False)
-    if random:
-        loaded = random_splits(loaded, count=random, seed=seed)
+    loaded = parts.split(loaded, options.origin(graph), seed, quiet=json)
     if name is not None:
         loaded = replace(loaded, name=name)
     write_graph(loaded, out)

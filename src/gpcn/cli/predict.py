@@ -10,6 +10,7 @@ import typer
 from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
 from gpcn.cli.output import console, print_json, safe
 from gpcn.cli.training_options import SplitNumbers, read_splits
+from gpcn.errors import ConfigError
 
 
 def predict(
@@ -17,6 +18,10 @@ def predict(
     graph: ChangedGraph = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="A .csv, .parquet or .npz file.")] = Path("predictions.csv"),
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Only nodes without a label.")] = False,
+    out_of_fold: Annotated[
+        bool,
+        typer.Option("--out-of-fold", help="Each labelled node by the models for which it was a test node."),
+    ] = False,
     splits: SplitNumbers = None,
     nodes: Nodes = None,
     mirror: Mirror = None,
@@ -33,7 +38,14 @@ def predict(
 
     runs = members(run) if (run / "auto.json").is_file() else [Run.open(run)]
     loaded = graph_of(runs[0], graph, nodes, mirror)
-    found = prediction.vote(runs, loaded, splits=read_splits(splits), only_unlabelled=unlabelled)
+    if out_of_fold:
+        from gpcn.training.out_of_fold import predict_out_of_fold
+
+        if graph is not None or unlabelled:
+            raise ConfigError("--out-of-fold is for the labelled nodes trained on; leave GRAPH and --unlabelled out")
+        found = predict_out_of_fold(runs, loaded, splits=read_splits(splits))
+    else:
+        found = prediction.vote(runs, loaded, splits=read_splits(splits), only_unlabelled=unlabelled)
     prediction.write(found, out)
     facts = {
         "out": str(out),

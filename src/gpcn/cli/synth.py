@@ -1,4 +1,4 @@
-"""`gpcn synth`: a graph with the properties one asks for."""
+"""`gpcn synth`: a graph with the properties one asks for, or messy tables as users have them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import typer
 
 from gpcn.cli.convert import report_written, write_graph
 from gpcn.cli.options import Json
+from gpcn.cli.output import console, print_json, safe
+from gpcn.data.presets import preset as find_preset
+from gpcn.data.presets import write_preset
 from gpcn.data.synthetic import synthesize
+from gpcn.errors import ConfigError
+
+NODES = 1000
+WITH_PRESET = {"out", "preset", "nodes", "seed", "json"}
 
 
 class MixingChoice(StrEnum):
@@ -21,8 +28,17 @@ class MixingChoice(StrEnum):
 
 
 def synth(
-    out: Annotated[Path, typer.Option("--out", "-o", help="A .npz file, or a folder for edges.csv and nodes.csv.")],
-    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1000,
+    context: typer.Context,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A .npz file, or a folder for CSV tables.")],
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset", metavar="fraud|social|pages", help="Messy tables to try things on, with next month's."
+        ),
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(help=f"Number of nodes (default: {NODES}, or as the preset has it).")
+    ] = None,
     classes: Annotated[int, typer.Option(help="Number of classes.")] = 4,
     degree: Annotated[float, typer.Option(help="Mean number of neighbours.")] = 8.0,
     homophily: Annotated[float, typer.Option(help="Share of edges inside a class, 0 to 1.")] = 0.2,
@@ -35,12 +51,18 @@ def synth(
     seed: Annotated[int, typer.Option(help="The same seed gives the same graph.")] = 0,
     json: Json = False,
 ) -> None:
-    """Make a contextual stochastic block model graph.
+    """Make a contextual stochastic block model graph, or with [bold]--preset[/bold] messy tables as users have them.
 
     Example: [bold]gpcn synth --nodes 100000 --homophily 0.1 --mixing ring --out ring.npz[/bold]
+
+    Example: [bold]gpcn synth --preset fraud --out fraud[/bold]
     """
+    if preset is not None:
+        _refuse_dials(context, preset)
+        _write_tables(preset, out, nodes, seed, json)
+        return
     graph = synthesize(
-        nodes=nodes,
+        nodes=NODES if nodes is None else nodes,
         classes=classes,
         degree=degree,
         homophily=homophily,
@@ -54,3 +76,32 @@ def synth(
     )
     write_graph(graph, out)
     report_written(graph, out, json)
+
+
+def _refuse_dials(context: typer.Context, preset: str) -> None:
+    """A preset decides all but its size and seed."""
+    for name in context.params.keys() - WITH_PRESET:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = next(parameter.opts[-1] for parameter in context.command.params if parameter.name == name)
+            raise ConfigError(f"{option} is not for the preset {preset}, which takes --nodes and --seed; leave it out")
+
+
+def _write_tables(name: str, out: Path, nodes: int | None, seed: int, json: bool) -> None:
+    chosen = find_preset(name)
+    drawn = write_preset(name, out, nodes=nodes, seed=seed)
+    sizes = [len(table[column]) for table, column in ((drawn.now.nodes, chosen.id), (drawn.now.edges, chosen.source))]
+    compare, predict = chosen.compare_command(out), chosen.predict_command(out)
+    if json:
+        facts = {"out": str(out), "preset": name, "nodes": sizes[0], "edges": sizes[1]}
+        print_json({**facts, "compare": compare, "predict": predict})
+        return
+    to = console()
+    to.print(
+        f"{sizes[0]:,} rows in {safe(out / chosen.node_file)}, {sizes[1]:,} in {safe(out / chosen.edge_file)}, next "
+        f"month's in {safe(out / 'next')}; go on with:",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for command in (compare, predict):
+        to.print(f"  {safe(command)}", highlight=False, soft_wrap=True)

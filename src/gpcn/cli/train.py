@@ -15,13 +15,12 @@ from gpcn.cli.training_options import (
     ConfigFile,
     Device,
     Jobs,
-    RandomSplits,
     Seed,
     Settings,
     SplitNumbers,
+    SplitOptions,
     read_settings,
     read_splits,
-    split_at_random,
 )
 from gpcn.errors import ConfigError
 
@@ -30,6 +29,7 @@ from gpcn.errors import ConfigError
 def train(
     graph: GraphArgument,
     options: GraphOptions,
+    parts: SplitOptions,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="A name that gpcn models lists, or auto to have it chosen.")
     ] = None,
@@ -49,7 +49,6 @@ def train(
     jobs: Jobs = None,
     device: Device = "auto",
     seed: Seed = None,
-    random: RandomSplits = 0,
     save_every: Annotated[float, typer.Option("--save-every", min=0, help="Seconds between checkpoints.")] = 10.0,
     json: Json = False,
 ) -> None:
@@ -73,7 +72,7 @@ def train(
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     loaded = options.load(graph)
     told = options.origin(graph)
-    loaded = split_at_random(loaded, told, random, made.seed)
+    loaded = parts.split(loaded, told, made.seed, quiet=json)
     if model == "auto":
         train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json)
         return

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from gpcn.cli.output import console, safe
+from gpcn.data.planned_splits import split_as_planned
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.splits import random_splits
+from gpcn.split_plan import SplitPlan
 
 Settings = Annotated[
     list[str] | None,
@@ -23,20 +26,75 @@ SplitNumbers = Annotated[
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Splits at once (default: as many as cores allow).")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides every random draw (default: 0).")]
-RandomSplits = Annotated[
-    int, typer.Option("--random-splits", metavar="N", help="N random 50/25/25 splits, instead of those the graph has.")
-]
-
-
 MOST_SPLITS = 100_000
 
 
-def split_at_random(graph: Graph, told: dict[str, Any], count: int, seed: int) -> Graph:
-    """`graph` with `count` random splits where asked for, and noted in `told`, so that a run can make them again."""
-    if not count:
-        return graph
-    told["random_splits"] = {"count": count, "seed": seed}
-    return random_splits(graph, count=count, seed=seed)
+@dataclass(frozen=True)
+class SplitOptions:
+    """How to split a graph, instead of by the splits it has."""
+
+    random_splits: Annotated[
+        int,
+        typer.Option("--random-splits", metavar="N", help="N random splits, instead of those the graph has."),
+    ] = 0
+    train_share: Annotated[
+        float | None, typer.Option("--train", metavar="0.6", help="Share of the nodes that train (default: 0.5).")
+    ] = None
+    val_share: Annotated[
+        float | None,
+        typer.Option(
+            "--val",
+            metavar="0.2",
+            help="Share that validates (default: 0.25); with --folds, of those outside the fold.",
+        ),
+    ] = None
+    folds: Annotated[
+        int,
+        typer.Option("--folds", metavar="N", help="N splits in which every labelled node is tested exactly once."),
+    ] = 0
+    split_by: Annotated[
+        str | None,
+        typer.Option("--split-by", metavar="COLUMN", help="Nodes: a time; the earliest train, the latest test."),
+    ] = None
+    split_group: Annotated[
+        str | None,
+        typer.Option("--split-group", metavar="COLUMN", help="Nodes: groups that are never in two parts."),
+    ] = None
+
+    def plan(self, seed: int) -> SplitPlan | None:
+        """What these options say, or nothing where the graph's splits are meant."""
+        shares = {"train": self.train_share, "val": self.val_share}
+        stated = {name: share for name, share in shares.items() if share is not None}
+        if not (self.random_splits or self.folds or self.split_by is not None or self.split_group is not None):
+            if stated:
+                raise ConfigError(
+                    f"--{next(iter(stated))} is a share of new splits; add --random-splits 5, --folds 5, --split-by or "
+                    "--split-group"
+                )
+            return None
+        for option, column in (("--split-by", self.split_by), ("--split-group", self.split_group)):
+            if column == "":
+                raise ConfigError(f"{option} names no column; expected the name of one in the table of nodes")
+        return SplitPlan(
+            count=self.random_splits,
+            folds=self.folds,
+            seed=seed,
+            by=self.split_by,
+            group=self.split_group,
+            **stated,
+        )
+
+    def split(self, graph: Graph, origin: dict[str, Any], seed: int, *, quiet: bool) -> Graph:
+        """`graph` with the splits asked for, if any, and `origin` with the plan, so that a run can make them again."""
+        plan = self.plan(seed)
+        if plan is None:
+            return graph
+        origin["splits"] = plan.to_json()
+        split_graph = split_as_planned(graph, plan, origin)
+        if not quiet:
+            for note in split_graph.notes[len(graph.notes) :]:
+                console().print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
+        return split_graph
 
 
 def read_settings(given: list[str] | None, option: str = "--set") -> dict[str, Any]:

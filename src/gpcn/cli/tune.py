@@ -11,13 +11,12 @@ from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphOptions, Json
 from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import (
-    RandomSplits,
     Seed,
     Settings,
     SplitNumbers,
+    SplitOptions,
     read_settings,
     read_splits,
-    split_at_random,
 )
 from gpcn.errors import ConfigError
 
@@ -33,6 +32,7 @@ ANY_TIME = {"graph", "budget", "resume", "show", "engine", "address", "jobs", "s
 def tune(
     context: typer.Context,
     options: GraphOptions,
+    parts: SplitOptions,
     graph: Annotated[str | None, typer.Argument(metavar="GRAPH", help="A dataset, or a file of edges.")] = None,
     model: Annotated[str, typer.Option("--model", "-m", help="A model, family (GPCN and its kin), or all.")] = "family",
     budget: Annotated[
@@ -60,7 +60,6 @@ def tune(
     resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a study.")] = None,
     show: Annotated[Path | None, typer.Option("--show", metavar="DIR", help="What a study found so far.")] = None,
     seed: Seed = None,
-    random: RandomSplits = 0,
     json: Json = False,
 ) -> None:
     """Search hyperparameters by the validation score; test scores are written down and never used.
@@ -103,7 +102,7 @@ def tune(
         place = str(graph)
         loaded = options.load(place)
         origin = options.origin(place)
-        loaded = split_at_random(loaded, origin, random, seed or 0)
+        loaded = parts.split(loaded, origin, seed or 0, quiet=json)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
         told = header(loaded, chosen, plan, seed=seed or 0, source=origin)

@@ -81,7 +81,7 @@ def _load_path(
     path: Path, nodes: Path | None, columns: Columns, require_labels: bool, preparation: Preparation | None
 ) -> Graph:
     if path.is_dir():
-        edges, own_nodes = _find_pair(path)
+        edges, own_nodes = find_pair(path)
         columns, described = read_description(path, columns)
         described = {"name": path.resolve().name, **described}
         return _load_tables(edges, nodes or own_nodes, columns, require_labels, preparation, **described)
@@ -97,7 +97,9 @@ def _load_path(
     raise DataError(f"{path} has an unknown ending {path.suffix!r}; expected a folder or one of {endings}")
 
 
-def _find_pair(folder: Path) -> tuple[Path, Path | None]:
+def find_pair(folder: Path) -> tuple[Path, Path | None]:
+    """The tables of edges and of nodes in a folder."""
+
     def find(stem: str) -> Path | None:
         found = [folder / f"{stem}{ending}" for ending in TABLES if (folder / f"{stem}{ending}").is_file()]
         if len(found) > 1:

@@ -245,11 +245,12 @@ def _prepared(
     notes: list[str],
 ) -> dict[str, Any]:
     """Features, their names, and the preparation that made them."""
+    of_nodes = set(columns.features or ())
     try:
         _refuse_infinite(table, nodes)
         if preparation is None:
             reading = asdict(columns) | {"classes": label_names}
-            declared = dict(columns.roles) | {name: "number" for name in table if name not in (columns.features or ())}
+            declared = dict(columns.roles) | {name: "number" for name in table if name not in of_nodes}
             preparation = Preparation.fit(table, declared=declared, scale=columns.scale, reading=reading)
             matrix, _ = preparation.transform(table, count)
         else:
@@ -264,9 +265,9 @@ def _prepared(
     except DataError as error:
         raise DataError(f"{nodes.where}: {error}" if nodes else str(error)) from error
     notes += [
-        f"column {column['column']!r} was left out: {column['reason']}"
-        for column in preparation.describe()
-        if column["encoded"] == "left out" and column["role"] != "drop" and column["column"] in (columns.features or ())
+        f"column {column.name!r} was left out: {column.reason}"
+        for column in preparation.columns
+        if column.encoder is None and column.role != "drop" and column.name in of_nodes
     ]
     return {
         "features": compact(matrix),

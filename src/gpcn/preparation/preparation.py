@@ -93,7 +93,8 @@ class Preparation:
                 raise
             except (TypeError, ValueError, KeyError) as error:
                 raise DataError(f"column {column.name!r} cannot be read as {column.role}: {error}") from error
-        strange = [name for name in table if name not in {column.name for column in self.columns}]
+        familiar = {column.name for column in self.columns}
+        strange = [name for name in table if name not in familiar]
         if strange:
             notes.append(
                 f"{len(strange)} column(s) that were not there in training were left out, such as {strange[0]!r}"

@@ -26,7 +26,10 @@ from gpcn.types import UNKNOWN
 
 @dataclass(frozen=True)
 class Predictions:
-    """Probabilities `[n, C]` for `nodes`; `new_nodes` of them were not there in training, `notes` say what it means."""
+    """Probabilities `[n, C]` for `nodes`; `new_nodes` of them were not there in training, `notes` say what it means.
+
+    `labels` holds the true classes, where predictions are written beside them.
+    """
 
     nodes: npt.NDArray[np.int64]
     node_ids: tuple[str, ...]
@@ -35,6 +38,7 @@ class Predictions:
     new_nodes: int
     touching_new: int
     notes: tuple[str, ...]
+    labels: npt.NDArray[np.int64] | None = None
 
     @property
     def predicted(self) -> list[str]:
@@ -84,8 +88,11 @@ def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unl
 
 
 def write(predictions: Predictions, path: Path) -> None:
-    """Write a CSV, Parquet or NPZ file: node, predicted label, one probability per class."""
-    columns: dict[str, Any] = {"node": list(predictions.node_ids), "predicted": predictions.predicted}
+    """Write a CSV, Parquet or NPZ file: node, true label (with `labels`), predicted label, a probability per class."""
+    columns: dict[str, Any] = {"node": list(predictions.node_ids)}
+    if predictions.labels is not None:
+        columns["label"] = [predictions.label_names[label] for label in predictions.labels]
+    columns["predicted"] = predictions.predicted
     for number, name in enumerate(predictions.label_names):
         columns[f"p_{name}"] = predictions.probabilities[:, number]
     suffix = path.suffix.lower()
@@ -97,8 +104,10 @@ def write(predictions: Predictions, path: Path) -> None:
         elif suffix == ".parquet":
             pq.write_table(pa.table(columns), stream)
         else:
+            true: dict[str, Any] = {"label": np.array(columns["label"], dtype=np.str_)} if "label" in columns else {}
             np.savez_compressed(
                 stream,
+                **true,
                 node=np.array(predictions.node_ids, dtype=np.str_),
                 predicted=np.array(predictions.predicted, dtype=np.str_),
                 probabilities=predictions.probabilities,

@@ -7,10 +7,11 @@ from typing import Any
 
 from gpcn.data.columns import Columns
 from gpcn.data.load import load
+from gpcn.data.planned_splits import split_as_planned
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
-from gpcn.splits import random_splits
+from gpcn.split_plan import SplitPlan
 from gpcn.training.runs import Run
 
 
@@ -31,11 +32,12 @@ def load_again(
 
     `prepared` is how the columns of its tables were encoded: another graph's tables are encoded alike.
     """
-    given = graph
+    plan = None
     if graph is None:
         if not told.get("graph"):
             raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
         _check(told, whose)
+        plan = _plan(told, whose)
         graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists()
     columns = _columns(whose, told)
@@ -44,18 +46,25 @@ def load_again(
     preparation = None if prepared is None else Preparation.from_json(prepared, str(whose))
     options: dict[str, Any] = {"columns": columns, "mirror": mirror, "require_labels": False}
     loaded = load(graph, nodes=nodes, preparation=preparation, **options)
-    drawn = told.get("random_splits")
-    return random_splits(loaded, count=drawn["count"], seed=drawn["seed"]) if drawn and given is None else loaded
+    return loaded if plan is None else split_as_planned(loaded, plan, told)
 
 
 def _check(told: dict[str, Any], whose: Path) -> None:
-    drawn = told.get("random_splits") or {"count": 1, "seed": 0}
-    texts = [told["graph"], told.get("nodes") or ""]
-    numbers = [drawn.get("count"), drawn.get("seed")] if isinstance(drawn, dict) else [None]
-    if not all(isinstance(text, str) for text in texts) or not all(type(number) is int for number in numbers):
+    if not all(isinstance(text, str) for text in (told["graph"], told.get("nodes") or "")):
         raise CheckpointError(
             f"{whose} is damaged: it does not say where its graph came from in a way that can be read"
         )
+
+
+def _plan(told: dict[str, Any], whose: Path) -> SplitPlan | None:
+    """How the graph was split, where it was; runs of the first version have `random_splits` instead of `splits`."""
+    stored = told.get("splits") or told.get("random_splits")
+    if not stored:
+        return None
+    try:
+        return SplitPlan.from_json(stored)
+    except ConfigError as error:
+        raise CheckpointError(f"{whose} is damaged: it does not say how its graph was split ({error})") from error
 
 
 def _columns(whose: Path, told: dict[str, Any]) -> Columns:

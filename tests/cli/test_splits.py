@@ -1,0 +1,123 @@
+"""Splits on the command line, and predictions out of fold."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpcn import folds, load, random_splits
+from gpcn.training.out_of_fold import predict_out_of_fold
+from gpcn.training.runs import Run
+from gpcn.training.source import graph_of
+from tests.cli.test_cli import TINY, document, folder, gpcn, refused
+
+__all__ = ["folder"]
+
+
+@pytest.fixture
+def run(folder: Path, tmp_path: Path) -> Path:
+    document("train", folder, "--model", "gpcn", *TINY, "--folds", 4, "--val", 0.3, "--out", tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_shares_and_folds_are_what_convert_writes(folder: Path, tmp_path: Path) -> None:
+    words = ("--random-splits", 2, "--train", 0.6, "--val", 0.2, "--seed", 3)
+    document("convert", folder, *words, "--out", tmp_path / "g.npz")
+    assert load(tmp_path / "g.npz").equals(random_splits(load(folder), count=2, train=0.6, val=0.2, seed=3))
+    document("convert", folder, "--folds", 3, "--out", tmp_path / "h.npz")
+    assert load(tmp_path / "h.npz").equals(folds(load(folder), count=3, val=0.25))
+
+
+def test_compare_takes_folds(folder: Path) -> None:
+    compared = document("compare", folder, "--models", "mlp", *TINY, "--folds", 2)
+    assert compared["models"][0]["model"] == "mlp"
+
+
+def test_a_study_remembers_its_folds(folder: Path, tmp_path: Path) -> None:
+    words = ("--model", "sgc", "--folds", 3, "--budget", 2, "--generation", 2, "--jobs", 1, "--set", "epochs=5")
+    document("tune", folder, *words, "--out", tmp_path / "study")
+    assert document("tune", "--resume", tmp_path / "study", "--jobs", 1)["configurations"] == 2
+    assert "--folds is for a new study" in refused("tune", "--resume", tmp_path / "study", "--folds", 3)
+
+
+def test_every_labelled_node_is_predicted_once_out_of_fold(run: Path, folder: Path, tmp_path: Path) -> None:
+    settings = json.loads((run / "config.json").read_text())["graph"]["source"]["splits"]
+    assert (settings["folds"], settings["val"], settings["count"]) == (4, 0.3, 0)
+    out = tmp_path / "p.csv"
+    report = document("predict", run, "--out-of-fold", "--out", out)
+    graph = load(folder)
+    assert report == {"out": str(out), "predictions": graph.labelled.size, "new_nodes": 0, "notes": []}
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert list(rows[0])[:3] == ["node", "label", "predicted"]
+    assert [int(row["node"]) for row in rows] == graph.labelled.tolist()
+    assert [row["label"] for row in rows] == [graph.label_names[label] for label in graph.labels[graph.labelled]]
+    for number, split in enumerate(graph_of(Run.open(run)).splits):
+        with np.load(run / f"split-{number:02d}" / "predictions.npz") as stored:
+            expected = stored["probabilities"][split.test]
+        positions = np.searchsorted(graph.labelled, split.test)
+        written = [[float(rows[position][f"p_{name}"]) for name in graph.label_names] for position in positions]
+        np.testing.assert_allclose(written, expected, rtol=1e-6)
+    document("predict", run, "--out-of-fold", "--out", tmp_path / "p.npz")
+    with np.load(tmp_path / "p.npz") as stored:
+        assert stored["label"].tolist() == [row["label"] for row in rows]
+
+
+def test_nodes_in_no_test_part_are_left_out_with_a_note(run: Path, tmp_path: Path) -> None:
+    report = document("predict", run, "--out-of-fold", "--splits", "0,2", "--out", tmp_path / "p.csv")
+    assert report["predictions"] == 36
+    assert report["notes"] == ["36 labelled node(s) are a test node of no finished split and were left out"]
+
+
+def test_nodes_tested_twice_are_averaged(folder: Path, tmp_path: Path) -> None:
+    document("train", folder, "--model", "mlp", *TINY, "--random-splits", 3, "--out", tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    graph = graph_of(run)
+    predictions = predict_out_of_fold([run], graph)
+    several = next(node for node in predictions.nodes if sum(node in split.test for split in graph.splits) == 2)
+    kept = []
+    for number, split in enumerate(graph.splits):
+        if several in split.test:
+            with np.load(run.folder(number) / "predictions.npz") as stored:
+                kept.append(stored["probabilities"][several])
+    row = int(np.searchsorted(predictions.nodes, several))
+    np.testing.assert_allclose(predictions.probabilities[row], np.mean(kept, axis=0), rtol=1e-6)
+    assert any("averaged" in note for note in predictions.notes)
+
+
+def test_runs_of_the_first_version_still_find_their_splits(run: Path, folder: Path) -> None:
+    config = json.loads((run / "config.json").read_text())
+    config["graph"]["source"].pop("splits")
+    config["graph"]["source"]["random_splits"] = {"count": 3, "seed": 5}
+    (run / "config.json").write_text(json.dumps(config))
+    assert graph_of(Run.open(run)).equals(random_splits(load(folder), count=3, seed=5))
+    assert "has changed since" in refused("predict", run, "--out-of-fold")
+    config["graph"]["source"]["splits"] = {"folds": "many"}
+    (run / "config.json").write_text(json.dumps(config))
+    assert "is damaged" in refused("predict", run, "--out-of-fold")
+
+
+def test_wrong_words_for_splits(run: Path, folder: Path, tmp_path: Path) -> None:
+    words = ("train", folder, *TINY)
+    assert "by count (--random-splits) and by folds" in refused(*words, "--random-splits", 2, "--folds", 2)
+    assert "--train is a share of new splits" in refused(*words, "--train", 0.6)
+    assert "leave no test nodes" in refused(*words, "--random-splits", 2, "--train", 0.9, "--val", 0.2)
+    assert "no meaning with folds" in refused(*words, "--folds", 2, "--train", 0.6)
+    assert "count of a split plan is -1; expected 0 or more" in refused(*words, "--random-splits", -1)
+    assert "--split-by names no column" in refused(*words, "--split-by", "")
+    assert "needs the table of nodes" in refused("convert", folder, "--split-by", "when", "--out", tmp_path / "g.npz")
+    assert "leave GRAPH and --unlabelled out" in refused("predict", run, folder, "--out-of-fold")
+    assert "split 9" in refused("predict", run, "--out-of-fold", "--splits", 9)
+    (run / "split-01" / "predictions.npz").write_bytes(b"")
+    assert "predictions.npz" in refused("predict", run, "--out-of-fold")
+
+
+def test_what_was_decided_is_said(folder: Path, tmp_path: Path) -> None:
+    rows = list(csv.reader((folder / "nodes.csv").read_text().splitlines()))
+    rows[1][rows[0].index("label")] = "rare"
+    (tmp_path / "nodes.csv").write_text("\n".join(",".join(row) for row in rows) + "\n")
+    words = ("convert", folder / "edges.csv", "--nodes", tmp_path / "nodes.csv", "--folds", 3)
+    assert "fewer nodes than there are folds" in gpcn(*words, "--out", tmp_path / "g.npz").stdout
