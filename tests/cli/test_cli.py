@@ -135,7 +135,7 @@ def test_train_compare_predict(folder: Path, tmp_path: Path) -> None:
     assert predicted["predictions"] == 8
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 9
     compared = document("compare", folder, "--models", "mlp,gpcn", *TINY, "--splits", "0-1", "--out", tmp_path / "all")
-    assert {row["model"] for row in compared["models"]} == {"mlp", "gpcn"}
+    assert {row["model"] for row in compared["models"]} == {"mlp", "gpcn", "majority"}
     again = document("predict", tmp_path / "all" / "gpcn", "--unlabelled", "--out", tmp_path / "q.csv")
     assert again["predictions"] == 8
     assert (

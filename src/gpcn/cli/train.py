@@ -15,10 +15,13 @@ from gpcn.cli.training_options import (
     ConfigFile,
     Device,
     Jobs,
+    MetricName,
     RandomSplits,
     Seed,
     Settings,
     SplitNumbers,
+    judge_by,
+    metric_note,
     read_settings,
     read_splits,
     split_at_random,
@@ -50,6 +53,7 @@ def train(
     device: Device = "auto",
     seed: Seed = None,
     random: RandomSplits = 0,
+    metric: MetricName = None,
     save_every: Annotated[float, typer.Option("--save-every", min=0, help="Seconds between checkpoints.")] = 10.0,
     json: Json = False,
 ) -> None:
@@ -73,11 +77,11 @@ def train(
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     loaded = options.load(graph)
     told = options.origin(graph)
-    loaded = split_at_random(loaded, told, random, made.seed)
+    loaded = judge_by(split_at_random(loaded, told, random, made.seed), told, metric)
     if model == "auto":
         train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json)
         return
-    with training_progress(made.model) as tick:
+    with training_progress(made.model, loaded.metric) as tick:
         result = run(
             loaded,
             made,
@@ -94,7 +98,7 @@ def train(
     if json:
         print_json(result)
     else:
-        show(result, out)
+        show(result, out, metric_note(loaded))
 
 
 def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
@@ -108,23 +112,27 @@ def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
     return dict(found.settings)
 
 
-def show(result: dict[str, Any], out: Path | None) -> None:
+def show(result: dict[str, Any], out: Path | None, note: str | None = None) -> None:
     """A row per split and the mean."""
-    to = console()
+    from gpcn.training.metrics import definition
+
+    to, digits = console(), definition(result["metric"]).digits
     rows = table("split", "test", "val", "epochs", "seconds", numeric=("split", "test", "val", "epochs", "seconds"))
-    for each in result["splits"]:
+    for split in result["splits"]:
         rows.add_row(
-            str(each["split"]),
-            number(each["test"], 2),
-            number(each["val"], 2),
-            str(each["epochs"]),
-            f"{each['seconds']:.1f}",
+            str(split["split"]),
+            number(split["test"], digits),
+            number(split["val"], digits),
+            str(split["epochs"]),
+            f"{split['seconds']:.1f}",
         )
     to.print(rows, highlight=False)
-    mean, std = number(result["test_mean"], 2), number(result["test_std"], 2)
+    mean, std = number(result["test_mean"], digits), number(result["test_std"], digits)
     to.print(
         f"{safe(result['model'])} on {safe(result['graph'])}: {result['metric']} [bold]{mean} ± {std}[/bold]",
         highlight=False,
     )
+    if note is not None:
+        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
     if out is not None:
         to.print(f"kept in {safe(out)}; predictions: gpcn predict {safe(out)} --out predictions.csv", highlight=False)

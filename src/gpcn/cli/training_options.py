@@ -10,7 +10,9 @@ import typer
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+from gpcn.metric_choice import default_metric
 from gpcn.splits import random_splits
+from gpcn.types import METRICS
 
 Settings = Annotated[
     list[str] | None,
@@ -26,6 +28,10 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides every r
 RandomSplits = Annotated[
     int, typer.Option("--random-splits", metavar="N", help="N random 50/25/25 splits, instead of those the graph has.")
 ]
+MetricName = Annotated[
+    str | None,
+    typer.Option("--metric", metavar="NAME", help=f"What is measured: {', '.join(METRICS)} (default: the graph's)."),
+]
 
 
 MOST_SPLITS = 100_000
@@ -37,6 +43,23 @@ def split_at_random(graph: Graph, told: dict[str, Any], count: int, seed: int) -
         return graph
     told["random_splits"] = {"count": count, "seed": seed}
     return random_splits(graph, count=count, seed=seed)
+
+
+def judge_by(graph: Graph, origin: dict[str, Any], metric: str | None) -> Graph:
+    """`graph` with the metric asked for, noted in `origin`, so that a run's graph is judged by it again."""
+    if metric is None:
+        return graph
+    name = next((name for name in METRICS if name == metric), None)
+    if name is None:
+        raise ConfigError(f"--metric is {metric!r}; expected one of {', '.join(METRICS)}")
+    origin["metric"] = name
+    return graph.judged_by(name)
+
+
+def metric_note(graph: Graph) -> str | None:
+    """Why the graph is judged by another metric than accuracy, where a rule and nobody else decided that."""
+    _, note = default_metric(graph.labels, graph.label_names)
+    return note if note in graph.notes else None
 
 
 def read_settings(given: list[str] | None, option: str = "--set") -> dict[str, Any]:

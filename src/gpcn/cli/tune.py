@@ -11,10 +11,12 @@ from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphOptions, Json
 from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import (
+    MetricName,
     RandomSplits,
     Seed,
     Settings,
     SplitNumbers,
+    judge_by,
     read_settings,
     read_splits,
     split_at_random,
@@ -61,6 +63,7 @@ def tune(
     show: Annotated[Path | None, typer.Option("--show", metavar="DIR", help="What a study found so far.")] = None,
     seed: Seed = None,
     random: RandomSplits = 0,
+    metric: MetricName = None,
     json: Json = False,
 ) -> None:
     """Search hyperparameters by the validation score; test scores are written down and never used.
@@ -70,7 +73,7 @@ def tune(
 
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
-    from gpcn.training.source import load_again
+    from gpcn.training.source import load_again, source_of
     from gpcn.tuning.ledger import Ledger, read_header
     from gpcn.tuning.schedule import Plan
     from gpcn.tuning.study import header
@@ -92,7 +95,7 @@ def tune(
         return
     if resume is not None:
         folder, told = resume, read_header(resume)
-        loaded = load_again(told["graph"].get("source") or {}, resume, mirror=options.mirror)
+        loaded = load_again(source_of(told["graph"]), resume, mirror=options.mirror)
         if loaded.fingerprint() != told["graph"]["fingerprint"]:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:
@@ -103,7 +106,7 @@ def tune(
         place = str(graph)
         loaded = options.load(place)
         origin = options.origin(place)
-        loaded = split_at_random(loaded, origin, random, seed or 0)
+        loaded = judge_by(split_at_random(loaded, origin, random, seed or 0), origin, metric)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
         told = header(loaded, chosen, plan, seed=seed or 0, source=origin)
@@ -182,7 +185,9 @@ def _report(found: dict[str, Any], folder: Path, json: bool) -> None:
     if json:
         print_json(found)
         return
-    to = console()
+    from gpcn.training.metrics import definition
+
+    to, digits = console(), definition(found["metric"]).digits
     states = ", ".join(f"{count} {state}" for state, count in found["states"].items() if count)
     to.print(
         f"{found['configurations']} of {found['space']:,} configurations ({states}), "
@@ -192,7 +197,7 @@ def _report(found: dict[str, Any], folder: Path, json: bool) -> None:
     rows = table("#", "model", "val", "splits", "settings", numeric=("#", "val", "splits"))
     for row in found["best"]:
         words = " ".join(f"{name}={value}" for name, value in {**row["settings"], "select": row["select"]}.items())
-        rows.add_row(str(row["number"]), row["model"], number(row["score"], 2), str(row["splits"]), safe(words))
+        rows.add_row(str(row["number"]), row["model"], number(row["score"], digits), str(row["splits"]), safe(words))
     to.print(rows, highlight=False)
     if found["importance"]:
         told = ", ".join(f"{name} {share:.0%}" for name, share in list(found["importance"].items())[:6])

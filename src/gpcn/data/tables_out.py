@@ -20,7 +20,7 @@ from gpcn.data.columns import IDS, LABELS, SPLIT_NAME, UNNAMED, Columns
 from gpcn.data.delimited import SUFFIXES
 from gpcn.errors import DataError
 from gpcn.graph import Graph
-from gpcn.types import ROLES, UNKNOWN
+from gpcn.types import METRICS, ROLES, UNKNOWN
 
 FORMAT = "gpcn-tables"
 ROWS_AT_ONCE = 4096
@@ -56,7 +56,7 @@ def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str,
         return columns, {}
     try:
         told = json.loads(path.read_text())
-        fine = told["format"] == FORMAT and isinstance(told["name"], str) and told["metric"] in ("accuracy", "roc_auc")
+        fine = told["format"] == FORMAT and isinstance(told["name"], str) and told["metric"] in METRICS
         classes = tuple(str(name) for name in told["classes"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} is not readable; delete it to read the tables by themselves") from error

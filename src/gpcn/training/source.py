@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,18 @@ from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.splits import random_splits
 from gpcn.training.runs import Run
+from gpcn.types import METRICS
 
 
 def graph_of(run: Run, graph: str | None = None, nodes: Path | None = None, mirror: Path | None = None) -> Graph:
     """The graph that `run` was trained on, or the given `graph`, read with the same options."""
-    return load_again(run.graph.get("source") or {}, run.path, graph, nodes, mirror)
+    return load_again(source_of(run.graph), run.path, graph, nodes, mirror)
+
+
+def source_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the graph of a run or study came from, and the metric it was judged by, from what is kept of it."""
+    source = about.get("source") or {}
+    return {**source, "metric": about["metric"]} if "metric" in about else dict(source)
 
 
 def load_again(
@@ -35,6 +43,10 @@ def load_again(
     plain = graph.endswith(".npz") or not Path(graph).exists()
     columns = Columns() if plain else _columns(whose, told)
     loaded = load(graph, nodes=nodes, columns=columns, mirror=mirror, require_labels=False)
+    metric = told.get("metric", loaded.metric)
+    if metric not in METRICS:
+        raise CheckpointError(f"{whose} is damaged: it names a metric {metric!r} that gpcn does not know")
+    loaded = loaded.judged_by(metric)
     drawn = told.get("random_splits")
     return random_splits(loaded, count=drawn["count"], seed=drawn["seed"]) if drawn and given is None else loaded
 
