@@ -171,7 +171,8 @@ def test_predicting_reads_columns_as_training_did(tmp_path: Path) -> None:
     words += ("--source", "a", "--target", "b", "--undirected", *TINY)
     document("train", tmp_path / "links.csv", *words, "--model", "gpcn-link", "--out", tmp_path / "run")
     found = document("predict", tmp_path / "run", "--out", tmp_path / "p.csv")
-    assert found == {"out": str(tmp_path / "p.csv"), "predictions": 40, "new_nodes": 0, "notes": []}
+    expected = {"out": str(tmp_path / "p.csv"), "predictions": 40, "new_nodes": 0, "threshold": None, "notes": []}
+    assert found == expected
 
 
 def test_training_without_splits_and_with_random_ones(folder: Path, tmp_path: Path) -> None:

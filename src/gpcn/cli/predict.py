@@ -22,7 +22,7 @@ def predict(
         typer.Option(
             "--threshold",
             metavar="0.3|f1|top=100",
-            help="Two classes: the probability from which on a node is of the rarer one; f1: as validation nodes choose.",
+            help="Two classes: the probability that makes a node one of the rarer; f1: as validation nodes choose.",
         ),
     ] = None,
     sort: Annotated[
@@ -63,7 +63,6 @@ def predict(
         "predictions": len(predictions.nodes),
         "new_nodes": predictions.new_nodes,
         "threshold": decision,
-        "sorted": sort,
         "notes": list(predictions.notes),
     }
     if json:
