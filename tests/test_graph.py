@@ -74,7 +74,7 @@ def test_indices_are_small() -> None:
         ({"node_ids": ["a"] * 6}, "node_ids repeats 'a'"),
         ({"node_ids": ["a"]}, "node_ids has 1 entries; expected 6"),
         ({"feature_names": ["x"]}, "feature_names has 1 entries; expected 2"),
-        ({"metric": "f1"}, "metric 'f1' is unknown"),
+        ({"metric": "f2"}, "metric 'f2' is unknown"),
         (
             {"splits": (Split(train=np.array([0]), val=np.array([1]), test=np.array([17])),)},
             "split 0 puts node 17 in test",

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from gpcn import validation
+from gpcn import metric_choice, validation
 from gpcn.errors import DataError
-from gpcn.types import ROLES, UNKNOWN, FloatMatrix, IntVector, Metric, SparseMatrix
+from gpcn.types import METRICS, ROLES, UNKNOWN, FloatMatrix, IntVector, Metric, SparseMatrix
 from gpcn.validation import edges_to_adjacency
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class Graph:
         labels: `[N]`, class numbers from 0, with -1 for unknown.
         splits: any number of `Split`s over labelled nodes.
         name: what to call the graph in tables and reports.
-        metric: how predictions are judged, `accuracy` or `roc_auc`.
+        metric: how predictions are judged: `accuracy`, `balanced_accuracy`, `f1`, `roc_auc`, `average_precision` or
+            `log_loss`.
         node_ids: the users' own names of the nodes, unique; positions stand for names where omitted.
         label_names: the name of each class.
         feature_names: the name of each feature column.
@@ -110,8 +111,8 @@ class Graph:
         put(self, "notes", tuple(self.notes))
         validation.check_names(self)
         validation.check_splits(self)
-        if self.metric not in ("accuracy", "roc_auc"):
-            raise DataError(f"metric {self.metric!r} is unknown; expected accuracy or roc_auc")
+        if self.metric not in METRICS:
+            raise DataError(f"metric {self.metric!r} is unknown; expected one of {', '.join(METRICS)}")
 
     @classmethod
     def from_edges(
@@ -141,6 +142,11 @@ class Graph:
         if self.label_names is not None:
             return len(self.label_names)
         return int(self.labels.max(initial=UNKNOWN)) + 1
+
+    @cached_property
+    def positive(self) -> int | None:
+        """Of two classes the rarer one, which F1, average precision and thresholds are about; `None` with more."""
+        return metric_choice.positive_class(self.labels, self.num_classes)
 
     @cached_property
     def directed(self) -> bool:
@@ -173,6 +179,13 @@ class Graph:
     def labelled(self) -> IntVector:
         """The positions of the nodes whose label is known."""
         return np.flatnonzero(self.labels != UNKNOWN)
+
+    def judged_by(self, metric: Metric) -> Graph:
+        """The same graph with another metric; a note on why the first was used is left out."""
+        if metric == self.metric:
+            return self
+        _, outdated = metric_choice.default_metric(self.labels, self.label_names)
+        return replace(self, metric=metric, notes=tuple(note for note in self.notes if note != outdated))
 
     def symmetrized(self) -> Graph:
         """Every edge in both directions; where both exist with different weights, the larger."""

@@ -29,6 +29,8 @@ def inspect(graph: Graph) -> dict[str, Any]:
         "class_counts": _class_counts(graph),
         "unlabelled": int(graph.num_nodes - graph.labelled.size),
         "metric": graph.metric,
+        "columns": graph.preparation.describe() if graph.preparation else [],
+        "relations": {name: int(matrix.nnz) for name, matrix in graph.relations.items()},
         "degree": {
             "mean": float(out_degree.mean()),
             "median": float(np.median(out_degree)),

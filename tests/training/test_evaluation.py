@@ -7,7 +7,7 @@ from sklearn import metrics
 
 from gpcn import ConfigError
 from gpcn.training.evaluation import calibration_error, compare_pairs, evaluate, summarize
-from gpcn.training.trainer import _area
+from gpcn.training.metrics import roc_area
 
 RNG = np.random.default_rng(0)
 
@@ -23,7 +23,7 @@ def test_measures_agree_with_scikit_learn() -> None:
     np.testing.assert_allclose(found["precision"], metrics.precision_score(labels, predicted, average=None))
     np.testing.assert_allclose(found["recall"], metrics.recall_score(labels, predicted, average=None))
     np.testing.assert_array_equal(found["confusion"], metrics.confusion_matrix(labels, predicted))
-    assert found["roc_auc"] is None
+    assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(labels, probabilities, multi_class="ovr"))
 
 
 def test_the_area_under_the_curve_with_ties() -> None:
@@ -31,7 +31,7 @@ def test_the_area_under_the_curve_with_ties() -> None:
     scores = np.round(RNG.random(300), 1)
     expected = metrics.roc_auc_score(labels, scores)
     assert evaluate(np.stack([1 - scores, scores], 1), labels, "roc_auc")["score"] == pytest.approx(100 * expected)
-    assert _area(torch.tensor(scores), torch.tensor(labels)).item() == pytest.approx(expected)
+    assert roc_area(torch.tensor(scores), torch.tensor(labels)).item() == pytest.approx(expected)
 
 
 def test_undefined_is_none_never_zero() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.cli.output import console, number, print_json, safe
+from gpcn.cli.training_options import metric_note
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 
@@ -21,6 +22,7 @@ def train_auto(
     json: bool,
 ) -> None:
     """Choose, train, and say why."""
+    from gpcn.training.metrics import definition
     from gpcn.tuning.auto import auto
     from gpcn.tuning.executors.local import LocalExecutor
     from gpcn.tuning.summary import read_seconds
@@ -45,7 +47,11 @@ def train_auto(
     if json:
         print_json(found)
         return
-    mean, std = number(found["test_mean"], 2), number(found["test_std"], 2)
+    digits = definition(found["metric"]).digits
+    mean, std = number(found["test_mean"], digits), number(found["test_std"], digits)
     told = f"auto on {safe(found['graph'])}: {found['metric']} [bold]{mean} ± {std}[/bold] in {found['seconds']:.0f} s"
     to.print(told, highlight=False)
+    note = metric_note(graph)
+    if note is not None:
+        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
     to.print(f"kept in {safe(out)}; predictions: gpcn predict {safe(out)} --out predictions.csv", highlight=False)

@@ -91,7 +91,7 @@ def _from_graph(
 ) -> dict[str, Any]:
     from gpcn.data.load import load
     from gpcn.training.config import TrainConfig
-    from gpcn.training.evaluation import evaluate
+    from gpcn.training.metrics import score
     from gpcn.training.problem import Problem
     from gpcn.training.trainer import Trainer
 
@@ -105,8 +105,8 @@ def _from_graph(
     trainer.run()
     likely = trainer.best_logits().double().softmax(1).numpy()
     scores = {
-        role: evaluate(likely[getattr(parts, role)], graph.labels[getattr(parts, role)], graph.metric)["score"]
-        for role in ("train", "test")
+        role: score(likely[nodes], graph.labels[nodes], graph.metric, graph.positive)
+        for role, nodes in (("train", parts.train), ("test", parts.test))
     }
     sizes = {role: len(getattr(parts, role)) for role in ("train", "test")}
     return {"model": trainer.model, "problem": problem, "name": model, "graph": graph.name, "split": split} | {

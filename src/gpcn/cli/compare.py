@@ -9,20 +9,25 @@ import typer
 
 from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, number, print_json, safe, table
+from gpcn.cli.output import console, number, print_json, print_notes, safe, table
 from gpcn.cli.training_options import (
     Device,
     Jobs,
+    MetricName,
     Seed,
     Settings,
     SplitNumbers,
     SplitOptions,
+    judge_by,
+    metric_note,
     read_settings,
     read_splits,
+    reading_notes,
 )
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 
+MARK = " †"
 DEFAULT = "mlp,gcn,link,gpcn,gpcn-link,agpcn,agpcn-link"
 
 
@@ -38,18 +43,21 @@ def compare(
     jobs: Jobs = None,
     device: Device = "auto",
     seed: Seed = None,
+    metric: MetricName = None,
     json: Json = False,
 ) -> None:
-    """Train several models on the same splits and compare them.
+    """Train several models on the same splits and compare them, also with the majority class.
 
     A setting applies to every model that has it.
 
     Example: [bold]gpcn compare texas --models mlp,gcn,gpcn --splits 0-4 --out runs/texas[/bold]
     """
     loaded = options.load(graph)
+    if not json:
+        print_notes(reading_notes(loaded))
     told = options.origin(graph)
-    loaded = parts.split(loaded, told, seed or 0, quiet=json)
-    chosen = [name.strip() for name in models.split(",") if name.strip()]
+    loaded = judge_by(parts.split(loaded, told, seed or 0, quiet=json), told, metric)
+    chosen = [name.strip() for name in models.split(",") if name.strip() not in ("", "majority")]  # always a row
     if not chosen:
         raise ConfigError("--models names no model; expected names such as mlp,gpcn")
     found = run_models(
@@ -66,7 +74,7 @@ def compare(
     if json:
         print_json(found)
     else:
-        show(found)
+        show(found, metric_note(loaded))
 
 
 def run_models(
@@ -88,35 +96,50 @@ def run_models(
         config = TrainConfig.of(
             name, seed=seed, **{key: value for key, value in settings.items() if key in known[name]}
         )
-        with training_progress(name) as tick:
+        with training_progress(name, graph.metric) as tick:
             results.append(train(graph, config, out=None if out is None else out / name, tick=tick, **options))
     return compare_results(graph, results)
 
 
-def show(found: dict[str, Any]) -> None:
-    """A row per model, best first."""
-    to = console()
+def show(found: dict[str, Any], note: str | None = None) -> None:
+    """A row per model, best first, and what knowing only the class shares achieves."""
+    from gpcn.training.metrics import definition
+
+    to, metric = console(), definition(found["metric"])
     numeric = ("test", "val", "seconds", "parameters")
     rows = table("model", *numeric, "against the best on validation", numeric=numeric)
     for row in found["models"]:
-        test = f"{number(row['test_mean'], 2)} ± {number(row['test_std'], 2)}"
+        test = f"{number(row['test_mean'], metric.digits)} ± {number(row['test_std'], metric.digits)}"
         rows.add_row(
-            safe(row["model"]),
+            safe(row["model"]) + MARK * _is_idle(row),
             test,
-            number(row["val_mean"], 2),
+            number(row["val_mean"], metric.digits),
             f"{row['seconds']:.1f}",
             f"{row['parameters']:,}",
-            _against(row),
+            _against(row, metric.digits),
         )
     to.print(rows, highlight=False)
-    to.print(f"{found['metric']} on {safe(found['graph'])}; mean ± std over splits, test nodes", highlight=False)
+    better = "" if metric.greater_is_better else ", lower is better"
+    to.print(
+        f"{found['metric']} on {safe(found['graph'])}{better}; mean ± std over splits, test nodes", highlight=False
+    )
+    if any(_is_idle(row) for row in found["models"]):
+        to.print(f"{MARK.strip()} no better than the majority", highlight=False)
+    if note is not None:
+        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
 
 
-def _against(row: dict[str, Any]) -> str:
+def _is_idle(row: dict[str, Any]) -> bool:
+    """Whether a model is no better than the majority."""
+    return row["beats_majority"] is False and not row["reference"]
+
+
+def _against(row: dict[str, Any], digits: int) -> str:
     if row["best"]:
         return "best on validation"
     paired = row["against_best"]
     if paired is None or paired["p"] is None:
         return "–"
     mark = "" if paired["p"] >= 0.05 else "  *"
-    return f"{paired['difference']:+.2f} [{paired['low']:+.2f}, {paired['high']:+.2f}], p = {paired['p']:.3f}{mark}"
+    difference, low, high = (f"{paired[key]:+.{digits}f}" for key in ("difference", "low", "high"))
+    return f"{difference} [{low}, {high}], p = {paired['p']:.3f}{mark}"

@@ -10,7 +10,7 @@ import typer
 
 from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, print_json, safe
+from gpcn.cli.output import console, print_json, print_notes, safe
 from gpcn.cli.training_options import SplitOptions
 from gpcn.data import native
 from gpcn.data.tables_out import write_tables
@@ -33,7 +33,7 @@ def convert(
     Example: [bold]gpcn convert edges.csv --nodes nodes.csv --random-splits 10 --out mine.npz[/bold]
     """
     loaded = options.load(graph, require_labels=False)
-    loaded = parts.split(loaded, options.origin(graph), seed, quiet=json)
+    loaded = parts.split(loaded, options.origin(graph), seed, quiet=json, needed=False)
     if name is not None:
         loaded = replace(loaded, name=name)
     write_graph(loaded, out)
@@ -57,3 +57,4 @@ def report_written(graph: Graph, out: Path, json: bool) -> None:
         print_json({"out": str(out), "name": graph.name, **sizes, "fingerprint": graph.fingerprint()})
     else:
         console().print(f"{safe(graph)} → {safe(out)}", highlight=False)
+        print_notes(graph.notes)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
 
 from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, number, print_json, safe, table
+from gpcn.cli.output import console, number, print_json, print_notes, safe, table
 from gpcn.inspection import inspect
 
 LARGEST_MATRIX = 12
+MOST_ALIKE = 12
 
 
 @grouped
@@ -40,6 +42,7 @@ def show(facts: dict[str, Any], to: Console) -> None:
         "nodes": f"{facts['nodes']:,}" + (f" ({facts['unlabelled']:,} without a label)" if facts["unlabelled"] else ""),
         "edges": f"{facts['edges']:,} {direction}{', weighted' if facts['weighted'] else ''}, "
         f"mean degree {facts['degree']['mean']:.1f}, largest {facts['degree']['max']:,}",
+        **_relations(facts),
         "features": f"{facts['features']:,} ({facts['features_stored']})",
         "classes": f"{facts['classes']}: " + ", ".join(f"{safe(k)} {v:,}" for k, v in facts["class_counts"].items()),
         "splits": _splits(facts),
@@ -58,10 +61,38 @@ def show(facts: dict[str, Any], to: Console) -> None:
     to.print(measures, highlight=False)
     to.print(f"→ {facts['verdict']}", highlight=False)
     _compatibility(facts, to)
+    if facts["columns"]:
+        to.print()
+        to.print(columns_table(facts["columns"]), highlight=False)
     for warning in facts["warnings"]:
         to.print(f"[yellow]! {safe(warning)}[/yellow]", highlight=False)
-    for note in facts["notes"]:
-        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
+    print_notes(facts["notes"], to)
+
+
+def columns_table(columns: list[dict[str, Any]]) -> Any:
+    """A row per column: what it is and what becomes of it; many columns alike are one row."""
+    rows = table("column", "role", "encoded", "features", "missing", numeric=("features", "missing"))
+    for _, group in groupby(columns, key=lambda column: (column["role"], column["encoded"], column["reason"])):
+        alike = list(group)
+        shown = alike if len(alike) <= MOST_ALIKE else [_summary(alike)]
+        for column in shown:
+            why = f": {column['reason']}" if column["encoded"] == "left out" and column["reason"] else ""
+            missing = f"{column['missing']:.1%}" if column["missing"] else ""
+            features = f"{column['features']:,}" if column["features"] else ""
+            rows.add_row(safe(column["column"]), column["role"], safe(column["encoded"] + why), features, missing)
+    return rows
+
+
+def _summary(alike: list[dict[str, Any]]) -> dict[str, Any]:
+    total = sum(column["features"] for column in alike)
+    missing = sum(column["missing"] for column in alike) / len(alike)
+    first, last = alike[0]["column"], alike[-1]["column"]
+    return {**alike[0], "column": f"{first} … {last} ({len(alike):,})", "features": total, "missing": missing}
+
+
+def _relations(facts: dict[str, Any]) -> dict[str, str]:
+    kinds = ", ".join(f"{safe(name)} {count:,}" for name, count in facts["relations"].items())
+    return {"edge types": kinds} if kinds else {}
 
 
 def _splits(facts: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import typer
@@ -32,6 +33,12 @@ def complain(sentence: str) -> None:
 def safe(text: object) -> str:
     """Text from files and users, so that none of it is taken for markup and no control character gets through."""
     return escape(printable(text))
+
+
+def print_notes(notes: Iterable[str], to: Console | None = None) -> None:
+    """What a reader had to decide, each on a line."""
+    for note in notes:
+        (to or console()).print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -25,6 +25,7 @@ from rich.text import Text
 
 from gpcn.cli.output import safe, table
 from gpcn.paper.evaluations import Question
+from gpcn.training.metrics import definition
 from gpcn.training.parallel import Tick
 
 SHOWN = 5  # of the best configurations
@@ -52,19 +53,20 @@ def _shown(*more: ProgressColumn, **options: Any) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def training_progress(title: str) -> Iterator[Callable[[Tick], None] | None]:
+def training_progress(title: str, metric: str) -> Iterator[Callable[[Tick], None] | None]:
     """A function to call with progress, or `None` where nobody is watching."""
     with _shown(TextColumn("{task.fields[numbers]}"), _Rate(), TimeRemainingColumn()) as progress:
         if progress is None:
             yield None
             return
         tasks: dict[int, TaskID] = {}
+        judged = definition(metric)
 
         def tick(news: Tick) -> None:
             split, epoch, epochs, loss, score = news
             if split not in tasks:
                 tasks[split] = progress.add_task(f"{title} split {split}", total=epochs, numbers="")
-            numbers = f"val loss {loss:.3f}, score {100 * score:.1f}"
+            numbers = f"val loss {loss:.3f}, score {judged.scale * score:.{judged.digits - 1}f}"
             progress.update(tasks[split], completed=epoch, numbers=numbers)
 
         yield tick
@@ -120,10 +122,11 @@ def _standing(ledger: Any) -> Table:
     """The best so far, and how far each came."""
     from gpcn.tuning.study import best
 
+    digits = definition(ledger.metric).digits
     rows = table("best so far", "val", "splits", "settings", numeric=("val", "splits"))
     for trial, score, _ in best(ledger)[:SHOWN]:
         settings = {name: trial.config[name] for name in ledger.space.choices[trial.config.model]}
         words = " ".join(f"{name}={value}" for name, value in settings.items())
         seen = {key.split(":")[1] for key in trial.outcomes}  # splits
-        rows.add_row(f"#{trial.number} {trial.config.model}", f"{score:.2f}", str(len(seen)), safe(words))
+        rows.add_row(f"#{trial.number} {trial.config.model}", f"{score:.{digits}f}", str(len(seen)), safe(words))
     return rows

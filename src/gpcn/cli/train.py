@@ -10,17 +10,21 @@ import typer
 from gpcn.cli.auto import train_auto
 from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, number, print_json, safe, table
+from gpcn.cli.output import console, number, print_json, print_notes, safe, table
 from gpcn.cli.training_options import (
     ConfigFile,
     Device,
     Jobs,
+    MetricName,
     Seed,
     Settings,
     SplitNumbers,
     SplitOptions,
+    judge_by,
+    metric_note,
     read_settings,
     read_splits,
+    reading_notes,
 )
 from gpcn.errors import ConfigError
 
@@ -49,6 +53,7 @@ def train(
     jobs: Jobs = None,
     device: Device = "auto",
     seed: Seed = None,
+    metric: MetricName = None,
     save_every: Annotated[float, typer.Option("--save-every", min=0, help="Seconds between checkpoints.")] = 10.0,
     json: Json = False,
 ) -> None:
@@ -71,12 +76,14 @@ def train(
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     loaded = options.load(graph)
+    if not json:
+        print_notes(reading_notes(loaded))
     told = options.origin(graph)
-    loaded = parts.split(loaded, told, made.seed, quiet=json)
+    loaded = judge_by(parts.split(loaded, told, made.seed, quiet=json), told, metric)
     if model == "auto":
         train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json)
         return
-    with training_progress(made.model) as tick:
+    with training_progress(made.model, loaded.metric) as tick:
         result = run(
             loaded,
             made,
@@ -93,7 +100,7 @@ def train(
     if json:
         print_json(result)
     else:
-        show(result, out)
+        show(result, out, metric_note(loaded))
 
 
 def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
@@ -107,23 +114,27 @@ def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
     return dict(found.settings)
 
 
-def show(result: dict[str, Any], out: Path | None) -> None:
+def show(result: dict[str, Any], out: Path | None, note: str | None = None) -> None:
     """A row per split and the mean."""
-    to = console()
+    from gpcn.training.metrics import definition
+
+    to, digits = console(), definition(result["metric"]).digits
     rows = table("split", "test", "val", "epochs", "seconds", numeric=("split", "test", "val", "epochs", "seconds"))
-    for each in result["splits"]:
+    for split in result["splits"]:
         rows.add_row(
-            str(each["split"]),
-            number(each["test"], 2),
-            number(each["val"], 2),
-            str(each["epochs"]),
-            f"{each['seconds']:.1f}",
+            str(split["split"]),
+            number(split["test"], digits),
+            number(split["val"], digits),
+            str(split["epochs"]),
+            f"{split['seconds']:.1f}",
         )
     to.print(rows, highlight=False)
-    mean, std = number(result["test_mean"], 2), number(result["test_std"], 2)
+    mean, std = number(result["test_mean"], digits), number(result["test_std"], digits)
     to.print(
         f"{safe(result['model'])} on {safe(result['graph'])}: {result['metric']} [bold]{mean} ± {std}[/bold]",
         highlight=False,
     )
+    if note is not None:
+        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
     if out is not None:
         to.print(f"kept in {safe(out)}; predictions: gpcn predict {safe(out)} --out predictions.csv", highlight=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,9 @@ from gpcn.cli.output import console, safe
 from gpcn.data.planned_splits import split_as_planned
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+from gpcn.metric_choice import default_metric
 from gpcn.split_plan import SplitPlan
+from gpcn.types import METRICS
 
 Settings = Annotated[
     list[str] | None,
@@ -26,7 +28,14 @@ SplitNumbers = Annotated[
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Splits at once (default: as many as cores allow).")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides every random draw (default: 0).")]
+MetricName = Annotated[
+    str | None,
+    typer.Option("--metric", metavar="NAME", help=f"What is measured: {', '.join(METRICS)} (default: the graph's)."),
+]
 MOST_SPLITS = 100_000
+FEWEST_TO_SPLIT = 3
+USUAL_PLAN = SplitPlan(count=5, train=0.6, val=0.2)
+"""For graphs that come without splits, where nothing is said of them."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +93,14 @@ class SplitOptions:
             **stated,
         )
 
-    def split(self, graph: Graph, origin: dict[str, Any], seed: int, *, quiet: bool) -> Graph:
+    def split(self, graph: Graph, origin: dict[str, Any], seed: int, *, quiet: bool, needed: bool = True) -> Graph:
         """`graph` with the splits asked for, if any, and `origin` with the plan, so that a run can make them again."""
         plan = self.plan(seed)
+        if needed and plan is None and not graph.splits and graph.labelled.size >= FEWEST_TO_SPLIT:
+            plan = replace(USUAL_PLAN, seed=seed)
+            if not quiet:
+                shown = f"no splits are given: {plan.count} random ones, {plan.train:.0%} of the labelled nodes train"
+                console().print(f"[dim]note: {shown}, {plan.val:.0%} validate[/dim]", highlight=False)
         if plan is None:
             return graph
         origin["splits"] = plan.to_json()
@@ -95,6 +109,28 @@ class SplitOptions:
             for note in split_graph.notes[len(graph.notes) :]:
                 console().print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
         return split_graph
+
+
+def judge_by(graph: Graph, origin: dict[str, Any], metric: str | None) -> Graph:
+    """`graph` with the metric asked for, noted in `origin`, so that a run's graph is judged by it again."""
+    if metric is None:
+        return graph
+    name = next((name for name in METRICS if name == metric), None)
+    if name is None:
+        raise ConfigError(f"--metric is {metric!r}; expected one of {', '.join(METRICS)}")
+    origin["metric"] = name
+    return graph.judged_by(name)
+
+
+def reading_notes(graph: Graph) -> list[str]:
+    """What was decided when the graph's tables were read, besides its metric."""
+    return [note for note in graph.notes if graph.preparation is not None and note != metric_note(graph)]
+
+
+def metric_note(graph: Graph) -> str | None:
+    """Why the graph is judged by another metric than accuracy, where a rule and nobody else decided that."""
+    _, note = default_metric(graph.labels, graph.label_names)
+    return note if note in graph.notes else None
 
 
 def read_settings(given: list[str] | None, option: str = "--set") -> dict[str, Any]:

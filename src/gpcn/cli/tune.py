@@ -9,12 +9,14 @@ import typer
 
 from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphOptions, Json
-from gpcn.cli.output import console, number, print_json, safe, table
+from gpcn.cli.output import console, number, print_json, print_notes, safe, table
 from gpcn.cli.training_options import (
+    MetricName,
     Seed,
     Settings,
     SplitNumbers,
     SplitOptions,
+    judge_by,
     read_settings,
     read_splits,
 )
@@ -60,6 +62,7 @@ def tune(
     resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a study.")] = None,
     show: Annotated[Path | None, typer.Option("--show", metavar="DIR", help="What a study found so far.")] = None,
     seed: Seed = None,
+    metric: MetricName = None,
     json: Json = False,
 ) -> None:
     """Search hyperparameters by the validation score; test scores are written down and never used.
@@ -69,7 +72,7 @@ def tune(
 
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
-    from gpcn.training.source import load_again
+    from gpcn.training.source import load_again, source_of
     from gpcn.tuning.ledger import Ledger, read_header
     from gpcn.tuning.schedule import Plan
     from gpcn.tuning.study import header
@@ -91,7 +94,7 @@ def tune(
         return
     if resume is not None:
         folder, told = resume, read_header(resume)
-        loaded = load_again(told["graph"].get("source") or {}, resume, mirror=options.mirror)
+        loaded = load_again(source_of(told["graph"]), resume, mirror=options.mirror)
         if loaded.fingerprint() != told["graph"]["fingerprint"]:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:
@@ -101,8 +104,10 @@ def tune(
         chosen = _space(model, space, read_settings(settings), _read_tried(tried))
         place = str(graph)
         loaded = options.load(place)
+        if not json:
+            print_notes(loaded.notes if loaded.preparation else ())
         origin = options.origin(place)
-        loaded = parts.split(loaded, origin, seed or 0, quiet=json)
+        loaded = judge_by(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
         told = header(loaded, chosen, plan, seed=seed or 0, source=origin)
@@ -181,7 +186,9 @@ def _report(found: dict[str, Any], folder: Path, json: bool) -> None:
     if json:
         print_json(found)
         return
-    to = console()
+    from gpcn.training.metrics import definition
+
+    to, digits = console(), definition(found["metric"]).digits
     states = ", ".join(f"{count} {state}" for state, count in found["states"].items() if count)
     to.print(
         f"{found['configurations']} of {found['space']:,} configurations ({states}), "
@@ -191,7 +198,7 @@ def _report(found: dict[str, Any], folder: Path, json: bool) -> None:
     rows = table("#", "model", "val", "splits", "settings", numeric=("#", "val", "splits"))
     for row in found["best"]:
         words = " ".join(f"{name}={value}" for name, value in {**row["settings"], "select": row["select"]}.items())
-        rows.add_row(str(row["number"]), row["model"], number(row["score"], 2), str(row["splits"]), safe(words))
+        rows.add_row(str(row["number"]), row["model"], number(row["score"], digits), str(row["splits"]), safe(words))
     to.print(rows, highlight=False)
     if found["importance"]:
         told = ", ".join(f"{name} {share:.0%}" for name, share in list(found["importance"].items())[:6])

@@ -21,6 +21,7 @@ from gpcn.data.features import compact
 from gpcn.data.node_labels import read_labels
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
+from gpcn.metric_choice import default_metric
 from gpcn.preparation import structure, values
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import MisfitError
@@ -101,12 +102,15 @@ def assemble(
     else:
         table = _node_columns(nodes, columns) | _link_columns(edges, ends, columns, adjacency, relations, notes)
         fields = _prepared(table, nodes, columns, count, preparation, label_names, notes)
+    if metric is None:
+        metric, why = default_metric(labels, label_names)
+        notes += [why] if why else []
     return Graph(
         adjacency=adjacency,
         labels=labels,
         splits=_splits(nodes, columns, lenient=scored),
         name=name,
-        metric=metric or "accuracy",
+        metric=metric,
         node_ids=_unless_counting(ends.ids.to_pylist()),
         label_names=_unless_counting(label_names),
         notes=tuple(notes),

@@ -22,7 +22,7 @@ from gpcn.data.delimited import SUFFIXES
 from gpcn.errors import DataError
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
-from gpcn.types import ROLES, UNKNOWN
+from gpcn.types import METRICS, ROLES, UNKNOWN
 
 FORMAT = "gpcn-tables"
 ROWS_AT_ONCE = 4096
@@ -54,7 +54,7 @@ def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str,
         return columns, {}
     try:
         told = json.loads(path.read_text())
-        fine = told["format"] == FORMAT and isinstance(told["name"], str) and told["metric"] in ("accuracy", "roc_auc")
+        fine = told["format"] == FORMAT and isinstance(told["name"], str) and told["metric"] in METRICS
         classes = tuple(str(name) for name in told["classes"])
         features = told.get("features")
         names = None if features is None else tuple(str(name) for name in features)

@@ -10,6 +10,7 @@ from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain, whi
 from gpcn.report.materials import ComparisonMaterial
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
+from gpcn.training.metrics import definition
 
 LEVEL = 0.05
 APART = 0.16  # of a row's height, so that the mean hides no split
@@ -26,39 +27,49 @@ def section(material: ComparisonMaterial) -> Markup:
         found=found,
         metric=found["metric"].replace("_", " "),
         best=best["model"],
-        score=spread(best["test_mean"], best["test_std"]),
+        score=spread(best["test_mean"], best["test_std"], definition(found["metric"]).digits),
         splits=max(len(row["splits"]) for row in found["models"]),
-        worse=_significant(found["models"], -1),
-        better=_significant(found["models"], 1),
+        worse=_significant(found, -1),
+        better=_significant(found, 1),
+        idle=[row["model"] for row in found["models"] if _is_idle(row)],
         figures=[_scores(found), *_differences(found)],
-        table=_table(found["models"], kinds),
+        table=_table(found, kinds),
         notes=material.notes,
     )
 
 
-def _significant(rows: list[dict[str, Any]], sign: int) -> list[str]:
+def _is_idle(row: dict[str, Any]) -> bool:
+    """Whether a model is no better than the majority."""
+    return row["beats_majority"] is False and not row["reference"]
+
+
+def _significant(found: dict[str, Any], sign: int) -> list[str]:
+    """The models that are clearly better (`sign` 1) or worse (-1) than the best on validation."""
+    direction = sign * definition(found["metric"]).sign
+
     def clear(row: dict[str, Any]) -> bool:
         paired = row["against_best"]
-        return paired is not None and paired["p"] is not None and paired["p"] < LEVEL
+        significant = paired is not None and paired["p"] is not None and paired["p"] < LEVEL
+        return significant and paired["difference"] * direction > 0 and not row["reference"]
 
-    return [row["model"] for row in rows if clear(row) and row["against_best"]["difference"] * sign > 0]
+    return [row["model"] for row in found["models"] if clear(row)]
 
 
 def _scores(found: dict[str, Any]) -> Figure:
-    rows = found["models"]
+    rows, metric = found["models"], definition(found["metric"])
     dots: Trace = {"x": [], "y": [], "hovertext": []}
     for place, row in enumerate(rows):
         for split in row["splits"]:
             if split["test"] is not None:
                 dots["x"].append(split["test"])
                 dots["y"].append(place - APART)
-                dots["hovertext"].append(f"split {split['split']}: {split['test']:.2f}")
+                dots["hovertext"].append(f"split {split['split']}: {split['test']:.{metric.digits}f}")
     known = [(place, row) for place, row in enumerate(rows) if row["test_mean"] is not None]
     means: Trace = {
         "x": plain([row["test_mean"] for _, row in known]),
         "y": [place + APART for place, _ in known],
         "error_x": whiskers([row["test_std"] or 0.0 for _, row in known]),
-        "hovertext": [f"mean {spread(row['test_mean'], row['test_std'])}" for _, row in known],
+        "hovertext": [f"mean {spread(row['test_mean'], row['test_std'], metric.digits)}" for _, row in known],
         "marker": {
             "size": 9,
             "symbol": "diamond",
@@ -76,7 +87,7 @@ def _scores(found: dict[str, Any]) -> Figure:
         ],
         {
             "yaxis": names_axis([row["model"] for row in rows], downwards=True),
-            "xaxis": {"title": {"text": f"{found['metric'].replace('_', ' ')}, per cent"}, "zeroline": False},
+            "xaxis": {"title": {"text": metric.axis}, "zeroline": False},
             "showlegend": True,
         },
         height_of(len(rows), 260),
@@ -89,7 +100,7 @@ def _differences(found: dict[str, Any]) -> list[Figure]:
     ]
     if not rows:
         return []
-    pairs = [row["against_best"] for row in rows]
+    pairs, metric = [row["against_best"] for row in rows], definition(found["metric"])
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",
@@ -97,7 +108,7 @@ def _differences(found: dict[str, Any]) -> list[Figure]:
         "y": list(range(len(rows))),
         "error_x": whiskers([pair["high"] - pair["difference"] for pair in pairs]),
         "marker": {"size": 9, "color": ["$series-4" if pair["p"] < LEVEL else "$series-5" for pair in pairs]},
-        "hovertext": [f"{_interval(pair)}, p {_chance(pair['p'])}" for pair in pairs],
+        "hovertext": [f"{_interval(pair, metric.digits)}, p {_chance(pair['p'])}" for pair in pairs],
         "hoverinfo": "text",
     }
     return [
@@ -108,7 +119,7 @@ def _differences(found: dict[str, Any]) -> list[Figure]:
             [trace],
             {
                 "yaxis": names_axis([row["model"] for row in rows], downwards=True),
-                "xaxis": {"title": {"text": "points"}, "zeroline": True},
+                "xaxis": {"title": {"text": "points" if metric.percent else metric.axis}, "zeroline": True},
             },
             height_of(len(found["models"]), 260),
         )
@@ -119,25 +130,31 @@ def _chance(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _interval(pair: dict[str, float]) -> str:
-    return f"{pair['difference']:+.2f} [{pair['low']:+.2f}, {pair['high']:+.2f}]"
+def _interval(pair: dict[str, float], digits: int) -> str:
+    return f"{pair['difference']:+.{digits}f} {_reach(pair, digits)}"
 
 
-def _table(rows: list[dict[str, Any]], kinds: dict[str, str]) -> Table:
-    made = []
-    for row in rows:
+def _reach(pair: dict[str, float], digits: int) -> str:
+    return f"[{pair['low']:+.{digits}f}, {pair['high']:+.{digits}f}]"
+
+
+def _table(found: dict[str, Any], kinds: dict[str, str]) -> Table:
+    cells, digits = [], definition(found["metric"]).digits
+    for row in found["models"]:
         pair, name = row["against_best"], row["model"]
         undefined = pair is None or pair["p"] is None
-        made.append(
+        kind = name if row["reference"] else kinds[name]
+        difference = number(pair and pair["difference"], digits, sign=True)
+        cells.append(
             [
-                Cell(name if kinds[name] == name else f"{name} ({kinds[name]})"),
-                Cell(spread(row["test_mean"], row["test_std"]), row["test_mean"]),
-                number(row["val_mean"], 2),
-                Cell("best on validation", 0.0) if row["best"] else number(pair and pair["difference"], 2, sign=True),
-                Cell("–") if undefined else Cell(f"[{pair['low']:+.2f}, {pair['high']:+.2f}]", pair["low"]),
+                Cell((name if kind == name else f"{name} ({kind})") + " †" * _is_idle(row)),
+                Cell(spread(row["test_mean"], row["test_std"], digits), row["test_mean"]),
+                number(row["val_mean"], digits),
+                Cell("best on validation", 0.0) if row["best"] else difference,
+                Cell("–") if undefined else Cell(_reach(pair, digits), pair["low"]),
                 Cell("–") if undefined else Cell(_chance(pair["p"]) + (" *" * (pair["p"] < LEVEL)), pair["p"]),
                 number(row["seconds"], 1),
                 number(row["parameters"], 0),
             ]
         )
-    return Table(COLUMNS, made, numeric=frozenset(COLUMNS[1:]))
+    return Table(COLUMNS, cells, numeric=frozenset(COLUMNS[1:]))

@@ -10,19 +10,19 @@ from typing import Any
 from gpcn.errors import CheckpointError
 from gpcn.report.figures import Figure, Trace, plain
 from gpcn.report.palette import series
+from gpcn.training.metrics import MetricDefinition
 from gpcn.training.runs import Run
 
 POINTS = 300
-TO_SHOW = (1, 1, 1, 100)  # epoch, train_loss, val_loss, and val_score in per cent
 
 
-def curves(run: Run, splits: list[dict[str, Any]], metric: str) -> list[Figure]:
+def curves(run: Run, splits: list[dict[str, Any]], metric: MetricDefinition) -> list[Figure]:
     """Two charts, of losses and of the validation score."""
     losses: list[Trace] = []
     scores: list[Trace] = []
     best: Trace = {"x": [], "y": [], "hovertext": []}
     for place, split in enumerate(splits):
-        history = _history(run.folder(split["split"]) / "epochs.csv")
+        history = _history(run.folder(split["split"]) / "epochs.csv", metric.scale)
         shown = history[:: max(1, len(history) // POINTS)]
         epochs = [int(row[0]) for row in shown]
         name = f"split {split['split']}"
@@ -41,7 +41,7 @@ def curves(run: Run, splits: list[dict[str, Any]], metric: str) -> list[Figure]:
                 }
             )
         drawn = {"width": 1.5, "color": series(place)}
-        told = f"{name}: %{{y:.2f}}<extra></extra>"
+        told = f"{name}: %{{y:.{metric.digits}f}}<extra></extra>"
         scores.append(
             {**line, "y": plain([row[3] for row in shown]), "name": name, "line": drawn, "hovertemplate": told}
         )
@@ -54,11 +54,11 @@ def curves(run: Run, splits: list[dict[str, Any]], metric: str) -> list[Figure]:
     kept = {"type": "scatter", "mode": "markers", "name": "kept epoch", "hoverinfo": "text", "marker": marker, **best}
     epoch_axis = {"xaxis": {"title": {"text": "epoch"}, "zeroline": False}, "showlegend": True}
     about = "A line per split. Click a name to hide or show its lines, drag to zoom, double-click to go back."
-    score_axis = {"title": {"text": f"{metric}, per cent"}, "zeroline": False}
+    score_axis = {"title": {"text": metric.axis}, "zeroline": False}
     return [
         Figure("Loss", about, losses, {**epoch_axis, "yaxis": {"title": {"text": "loss"}}, "dragmode": "zoom"}),
         Figure(
-            f"Validation {metric}",
+            f"Validation {metric.name.replace('_', ' ')}",
             "Measured on validation nodes before every step; the ring marks the epoch whose weights are kept.",
             [*scores, kept],
             {**epoch_axis, "yaxis": score_axis, "dragmode": "zoom"},
@@ -66,9 +66,12 @@ def curves(run: Run, splits: list[dict[str, Any]], metric: str) -> list[Figure]:
     ]
 
 
-def _history(file: Path) -> list[list[float]]:
+def _history(file: Path, scale: int) -> list[list[float]]:
+    """Rows of epoch, train_loss, val_loss and val_score, the last as it is shown."""
     try:
         rows = list(csv.reader(io.StringIO(file.read_text())))
-        return [[float(value) * scale for value, scale in zip(row, TO_SHOW, strict=True)] for row in rows[1:]]
+        return [
+            [float(value) * factor for value, factor in zip(row, (1, 1, 1, scale), strict=True)] for row in rows[1:]
+        ]
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{file} is damaged: {error}; delete {file.parent} to run that split again") from error

@@ -16,7 +16,7 @@ from gpcn.graph import Graph
 from gpcn.theory.document import TheoryDocument
 from gpcn.training.comparison import compare_finished
 from gpcn.training.runs import Run
-from gpcn.training.source import load_again
+from gpcn.training.source import load_again, source_of
 from gpcn.tuning.auto import members, read_choice
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.summary import describe
@@ -90,7 +90,7 @@ class Shelf:
             return self.graphs[wanted], ()
         what = "what needs it is left out"
         try:
-            self.add(load_again(told.get("source") or {}, path, mirror=self.mirror))
+            self.add(load_again(source_of(told), path, mirror=self.mirror))
         except GpcnError as error:
             return None, (f"the graph of {path} cannot be loaded, so {what}: {error}",)
         if wanted not in self.graphs:
@@ -142,9 +142,14 @@ def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
                 f"{path} holds runs on different graphs ({first.name}: {first.run.graph['name']}, {other.name}: "
                 f"{other.run.graph['name']}, or other splits of it); expected one graph; report on them one by one"
             )
+        if other.run.graph["metric"] != first.run.graph["metric"]:
+            raise DataError(
+                f"{path} holds runs judged by different metrics ({first.name}: {first.run.graph['metric']}, "
+                f"{other.name}: {other.run.graph['metric']}); expected one metric; report on them one by one"
+            )
     waiting = [folder.name for folder, made in opened.items() if made is None]
     notes = (f"without a finished split, and so left out: {', '.join(waiting)}",) if waiting else ()
-    found = compare_finished([{**made.result, "model": made.name} for made in runs])
+    found = compare_finished([{**made.result, "model": made.name} for made in runs], first.run.positive())
     best = next(made for made in runs if made.name == found["chosen_on_validation"])
     compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), found, (*notes, *first.notes))
     return [*shelf.show(first.graph), compared, *shelf.show(None, replace(best, notes=()))]

@@ -17,6 +17,7 @@ from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
 from gpcn.training.evaluation import calibration_error, confidence_bins
+from gpcn.training.metrics import definition
 from gpcn.training.runs import Run
 
 
@@ -32,10 +33,10 @@ def section(material: RunMaterial) -> Markup:
         result=result,
         settings=_settings(run),
         tiles=_tiles(result),
-        learning=learning.curves(run, result["splits"], result["metric"].replace("_", " ")),
+        learning=learning.curves(run, result["splits"], definition(result["metric"])),
         figures=figures,
         classes=_classes(confusion, run.label_names()),
-        splits=_splits(result["splits"]),
+        splits=_splits(result["splits"], definition(result["metric"]).digits),
         signal=signal.account(material),
         notes=material.notes,
     )
@@ -45,10 +46,11 @@ def _tiles(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     splits = result["splits"]
     epochs = [split["epochs"] for split in splits]
     mixes = [split["mix"] for split in splits if split["mix"] is not None]
-    deviation = "" if result["test_std"] is None else f"± {result['test_std']:.2f} over splits; "
+    metric = definition(result["metric"])
+    deviation = "" if result["test_std"] is None else f"± {result['test_std']:.{metric.digits}f} over splits; "
     tiles = [
-        ("test", spread(result["test_mean"], None), f"{deviation}{result['metric'].replace('_', ' ')}, per cent"),
-        ("validation", spread(result["val_mean"], None), "mean over splits, same measure"),
+        ("test", spread(result["test_mean"], None, metric.digits), f"{deviation}{metric.axis}"),
+        ("validation", spread(result["val_mean"], None, metric.digits), "mean over splits, same measure"),
         ("splits", f"{len(splits):,}", "finished"),
         ("epochs", f"{np.mean(epochs):,.0f}", f"on average; {min(epochs):,} to {max(epochs):,}"),
         ("time", f"{result['seconds']:,.1f} s", "all splits together"),
@@ -146,13 +148,13 @@ def _classes(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Table:
     return Table(columns, rows, numeric=frozenset(columns[1:]))
 
 
-def _splits(splits: list[dict[str, Any]]) -> Table:
+def _splits(splits: list[dict[str, Any]], digits: int) -> Table:
     columns = ("split", "test", "validation", "train", "epochs", "kept epoch", "seconds")
     keys = ("test", "val", "train", "epochs", "best_epoch", "seconds")
     rows = [
         [
             number(split["split"], 0),
-            *(number(split[key], 0 if "epoch" in key else 1 if key == "seconds" else 2) for key in keys),
+            *(number(split[key], 0 if "epoch" in key else 1 if key == "seconds" else digits) for key in keys),
         ]
         for split in splits
     ]

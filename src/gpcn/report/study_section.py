@@ -13,6 +13,7 @@ from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain
 from gpcn.report.materials import StudyMaterial
 from gpcn.report.tables import Cell, Table, number
 from gpcn.report.templating import render
+from gpcn.training.metrics import definition
 
 MOST_AXES = 8
 MOST_LINES = 300
@@ -37,7 +38,7 @@ def section(material: StudyMaterial) -> Markup:
         tiles=_tiles(found),
         figures=figures,
         wide=[wide] if wide is not None else [],
-        best=_best(found["best"]),
+        best=_best(found["best"], definition(found["metric"]).digits),
         diverged=_diverged(found["diverged"]),
         why=[text[:1].upper() + text[1:] + "." for text in material.why],
         notes=material.notes,
@@ -46,11 +47,12 @@ def section(material: StudyMaterial) -> Markup:
 
 def _tiles(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     states = found["states"]
-    score = f"{found['best'][0]['score']:.2f}" if found["best"] else "–"
+    metric = definition(found["metric"])
+    score = f"{found['best'][0]['score']:.{metric.digits}f}" if found["best"] else "–"
     words = {"complete": "complete", "pruned": "stopped early", "diverged": "diverged", "running": "unfinished"}
     told = [f"{states[name]:,} {word}" for name, word in words.items() if states[name]]
     return [
-        ("best", score, f"{found['metric'].replace('_', ' ')} on validation nodes, per cent"),
+        ("best", score, f"on validation nodes; {metric.axis}"),
         ("configurations", f"{found['configurations']:,}", f"of {found['space']:,} in the space"),
         ("ended", f"{found['configurations'] - states['running']:,}", ", ".join(told)),
         ("evaluations", f"{found['evaluations']:,}", "trainings of one configuration on one split"),
@@ -59,7 +61,7 @@ def _tiles(found: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _progress(found: dict[str, Any], height: int = 320) -> Figure:
-    history = found["history"]
+    history, metric = found["history"], definition(found["metric"])
     traces: list[Trace] = []
     for state, (colour, meaning) in STATES.items():
         mine = [row for row in history if row["state"] == state and row["score"] is not None]
@@ -71,7 +73,7 @@ def _progress(found: dict[str, Any], height: int = 320) -> Figure:
                 "marker": {"color": colour, "size": 7},
             }
             dots |= {"x": [row["number"] for row in mine], "y": plain([row["score"] for row in mine])}
-            words = [f"#{row['number']}: {row['score']:.2f}, {meaning}" for row in mine]
+            words = [f"#{row['number']}: {row['score']:.{metric.digits}f}, {meaning}" for row in mine]
             traces.append(dots | {"hovertext": words, "hoverinfo": "text"})
     best = [row for row in history if row["best"] is not None]
     line = {"shape": "hv", "color": "$ink", "width": 1.5}
@@ -83,7 +85,7 @@ def _progress(found: dict[str, Any], height: int = 320) -> Figure:
             "x": [row["number"] for row in best],
             "y": plain([row["best"] for row in best]),
             "line": line,
-            "hovertemplate": "best so far %{y:.2f}<extra></extra>",
+            "hovertemplate": f"best so far %{{y:.{metric.digits}f}}<extra></extra>",
         }
     )
     about = (
@@ -92,7 +94,7 @@ def _progress(found: dict[str, Any], height: int = 320) -> Figure:
     )
     layout = {
         "xaxis": {"title": {"text": "configuration"}, "zeroline": False},
-        "yaxis": {"title": {"text": "validation score, per cent"}, "zeroline": False},
+        "yaxis": {"title": {"text": f"validation {metric.axis}"}, "zeroline": False},
         "showlegend": True,
         "dragmode": "zoom",
     }
@@ -121,12 +123,13 @@ def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]])
     axes = _axes(found, dimensions, rows)
     if len(rows) < 2 or not axes:
         return None
-    rows = sorted(rows, key=lambda row: row["score"])[-MOST_LINES:]
+    metric = definition(found["metric"])
+    rows = sorted(rows, key=lambda row: metric.sign * row["score"])[-MOST_LINES:]
     low, high = rows[0]["score"], rows[-1]["score"]
     places = list(range(len(axes) + 1))
     traces: list[Trace] = []
     for row in rows:
-        share = (row["score"] - low) / (high - low) if high > low else 1.0
+        share = (row["score"] - low) / (high - low) if high != low else 1.0
         heights = [_height(axes[name], row[name]) for name in axes] + [share]
         words = "<br>".join(f"{chart_text(name)} {chart_text(_written(row[name]))}" for name in axes)
         strong = share > 0.9
@@ -139,14 +142,16 @@ def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]])
                 "line": {"color": "$series-2" if strong else "$series-1", "width": 2 if strong else 1},
                 "marker": {"size": 5, "color": "$series-2" if strong else "$series-1"},
                 "opacity": round(0.12 + 0.75 * share**2, 3),
-                "hovertext": f"#{row['number']}: {row['score']:.2f}<br>{words}",
+                "hovertext": f"#{row['number']}: {row['score']:.{metric.digits}f}<br>{words}",
                 "hoverinfo": "text",
             }
         )
     notes: list[dict[str, Any]] = []
     for place, (_, values) in enumerate(axes.items()):
         notes += [_tick(place, _height(values, value), _written(value)) for value in values]
-    notes += [_tick(len(axes), share, f"{low + share * (high - low):.1f}") for share in (0.0, 0.5, 1.0)]
+    notes += [
+        _tick(len(axes), share, f"{low + share * (high - low):.{metric.digits - 1}f}") for share in (0.0, 0.5, 1.0)
+    ]
     layout = {
         "xaxis": names_axis(
             [*axes, "score"], side="top", tickangle=0, range=[-0.35, len(axes) + 0.45], fixedrange=True
@@ -194,13 +199,13 @@ def _tick(x: float, y: float, text: str) -> dict[str, Any]:
     }
 
 
-def _best(rows: Sequence[dict[str, Any]]) -> Table:
+def _best(rows: Sequence[dict[str, Any]], digits: int) -> Table:
     columns = ("#", "model", "validation", "splits", "test", "settings")
     cells = []
     for row in rows:
         words = ", ".join(f"{name} {_written(value)}" for name, value in row["settings"].items())
-        told = [number(row["number"], 0), Cell(row["model"]), number(row["score"], 2), number(row["splits"], 0)]
-        cells.append([*told, number(row["test"], 2), Cell(f"{words}, epoch chosen by {row['select']}")])
+        told = [number(row["number"], 0), Cell(row["model"]), number(row["score"], digits), number(row["splits"], 0)]
+        cells.append([*told, number(row["test"], digits), Cell(f"{words}, epoch chosen by {row['select']}")])
     return Table(columns, cells, numeric=frozenset({"#", "validation", "splits", "test"}))
 
 

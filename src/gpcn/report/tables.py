@@ -35,8 +35,8 @@ def signed(value: float, digits: int = 2) -> str:
     return f"{round(value, digits) + 0.0:+,.{digits}f}"
 
 
-def spread(mean: float | None, deviation: float | None) -> str:
+def spread(mean: float | None, deviation: float | None, digits: int = 2) -> str:
     """Mean ± standard deviation, in the digits that tables of the field have."""
     if mean is None:
         return "–"
-    return f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}"
+    return f"{mean:.{digits}f}" if deviation is None else f"{mean:.{digits}f} ± {deviation:.{digits}f}"

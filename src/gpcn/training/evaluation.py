@@ -8,43 +8,40 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
-from sklearn import metrics
 
 from gpcn.errors import ConfigError
-from gpcn.types import IntVector, Metric
+from gpcn.training import metrics
+from gpcn.types import METRICS, IntVector, Metric
 
 BINS = 15
 
 
-def evaluate(probabilities: npt.NDArray[Any], labels: IntVector, metric: Metric) -> dict[str, Any]:
-    """All measures of `probabilities` `[n, C]` against `labels` `[n]`; `score` is the dataset's own, in per cent."""
+def evaluate(
+    probabilities: npt.NDArray[Any], labels: IntVector, metric: Metric, positive: int | None = None
+) -> dict[str, Any]:
+    """All measures of `probabilities` `[n, C]` against `labels` `[n]`.
+
+    `score` is the dataset's own, in per cent (the log loss in nats); all others are shares of one. `positive` is the
+    class that F1 and average precision of two classes are about (class 1 where not given).
+    """
     classes = probabilities.shape[1]
     predicted = probabilities.argmax(axis=1)
     confusion = np.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, classes)
-    hits, given, found = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-    accuracy = float(hits.sum() / labels.size) if labels.size else None
-    auc = roc_auc(probabilities, labels)
-    own = accuracy if metric == "accuracy" else auc
-    present = (given + found) > 0
-    f1 = 2 * hits[present] / (given + found)[present]
+    hits, given, chosen = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    shares: dict[str, float | None] = {name: metrics.share(probabilities, labels, name, positive) for name in METRICS}
+    present = (given + chosen) > 0
+    f1 = 2 * hits[present] / (given + chosen)[present]
+    value = shares[metric]
     return {
-        "score": None if own is None else 100 * own,
-        "accuracy": accuracy,
-        "roc_auc": auc,
+        "score": None if value is None else metrics.definition(metric).scale * value,
+        **shares,
         "macro_f1": float(f1.mean()) if f1.size else None,
-        "precision": [_share(h, f) for h, f in zip(hits, found, strict=True)],
+        "precision": [_share(h, p) for h, p in zip(hits, chosen, strict=True)],
         "recall": [_share(h, g) for h, g in zip(hits, given, strict=True)],
         "support": given.tolist(),
         "confusion": confusion.tolist(),
         "calibration_error": calibration_error(probabilities, labels),
     }
-
-
-def roc_auc(probabilities: npt.NDArray[Any], labels: IntVector) -> float | None:
-    """Area under the ROC curve of two-class problems; `None` with more classes or only one of them present."""
-    if probabilities.shape[1] != 2 or np.unique(labels).size < 2:
-        return None
-    return float(metrics.roc_auc_score(labels, probabilities[:, 1]))
 
 
 def calibration_error(probabilities: npt.NDArray[Any], labels: IntVector) -> float | None:

@@ -29,6 +29,8 @@ class Predictions:
     """Probabilities `[n, C]` for `nodes`; `new_nodes` of them were not there in training, `notes` say what it means.
 
     `labels` holds the true classes, where predictions are written beside them.
+    `chosen` holds the class of each node where a threshold decided (`training.threshold`); without it the most
+    probable class is predicted. `positive` is the rarer of two classes.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -39,11 +41,27 @@ class Predictions:
     touching_new: int
     notes: tuple[str, ...]
     labels: npt.NDArray[np.int64] | None = None
+    positive: int | None = None
+    chosen: npt.NDArray[np.int64] | None = None
 
     @property
     def predicted(self) -> list[str]:
-        """The most probable class of each node."""
-        return [self.label_names[place] for place in self.probabilities.argmax(axis=1)]
+        """The class of each node: by the threshold where there is one, else the most probable."""
+        classes = self.probabilities.argmax(axis=1) if self.chosen is None else self.chosen
+        return [self.label_names[number] for number in classes]
+
+    def sorted(self) -> Predictions:
+        """By the probability of the positive class, with more than two classes of the most probable; highest first."""
+        columns = self.probabilities
+        rank = columns.max(axis=1) if self.positive is None else columns[:, self.positive]
+        order = np.argsort(-rank, kind="stable")
+        return replace(
+            self,
+            nodes=self.nodes[order],
+            node_ids=tuple(self.node_ids[row] for row in order),
+            probabilities=columns[order],
+            chosen=None if self.chosen is None else self.chosen[order],
+        )
 
 
 def vote(
@@ -84,6 +102,7 @@ def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unl
         new_nodes=int(new[nodes].sum()),
         touching_new=int((touching | new)[nodes].sum()),
         notes=tuple(notes),
+        positive=run.positive(),
     )
 
 

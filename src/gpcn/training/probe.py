@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from gpcn.graph import Graph
 from gpcn.nn.memory import reuse_freed_memory
 from gpcn.training.config import TrainConfig
+from gpcn.training.metrics import can_be_scored, definition
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer, loss_and_score
 
@@ -36,7 +37,7 @@ def probe(
     with_test: bool = False,
     each_epoch: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Train split `number` until neither rule improves; the crossed score, in percent, under each rule.
+    """Train split `number` until neither rule improves; the crossed score, as results keep it, under each rule.
 
     `problem` saves preparing the graph again. `with_test` adds `test`: the test score at the epoch each rule chooses
     on all validation nodes. `each_epoch` is called before every epoch and may raise to stop.
@@ -45,7 +46,8 @@ def probe(
     problem = problem or Problem.of(graph, config)
     split = graph.splits[number]
     trainer = Trainer(problem, config, split, number)
-    first, second = halves(graph.labels[split.val], number, graph.metric)
+    first, second = halves(graph.labels[split.val], number, graph.metric, graph.positive)
+    metric = definition(graph.metric)
     order = trainer.val[torch.from_numpy(np.concatenate([first, second]))]
     block = max(1, MOST_KEPT // max(1, len(order) * graph.num_classes))
     test = torch.tensor(split.test, device=problem.device)
@@ -63,21 +65,24 @@ def probe(
         logits = trainer.logits
         seen.append(logits[order])
         if len(seen) == block:
-            judged.append(_of_halves(torch.stack(seen), labels[order], len(first), graph.metric))
+            judged.append(_of_halves(torch.stack(seen), labels[order], len(first), graph.metric, graph.positive))
             seen.clear()
         _, _, loss, score = trainer.history[-1]
-        for rule, value in zip(RULES, (loss, -score), strict=True):
+        for rule, value in zip(RULES, (loss, -metric.sign * score), strict=True):
             if value < best[rule]:
                 best[rule], last_improvement[rule] = value, trainer.epoch
                 if with_test:
-                    tests[rule] = 100 * float(loss_and_score(logits[test], labels[test], graph.metric)[1])
+                    judgement = loss_and_score(logits[test], labels[test], graph.metric, graph.positive)
+                    tests[rule] = metric.scale * float(judgement[1])
     if seen:
-        judged.append(_of_halves(torch.stack(seen), labels[order], len(first), graph.metric))
-    found: dict[str, Any] = {**crossed(np.concatenate(judged)), "epochs": trainer.epoch}
-    return found | {"test": tests} if with_test else found
+        judged.append(_of_halves(torch.stack(seen), labels[order], len(first), graph.metric, graph.positive))
+    scores: dict[str, Any] = {**crossed(np.concatenate(judged), graph.metric), "epochs": trainer.epoch}
+    return scores | {"test": tests} if with_test else scores
 
 
-def halves(labels: npt.NDArray[Any], number: int, metric: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def halves(
+    labels: npt.NDArray[Any], number: int, metric: str, positive: int | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Places of the validation nodes, in two halves drawn at random.
 
     Where one of them could not be scored, classes are dealt out in turn; where there are too few even for that, both
@@ -87,35 +92,38 @@ def halves(labels: npt.NDArray[Any], number: int, metric: str) -> tuple[npt.NDAr
     drawn = np.random.default_rng(number).permutation(size)
     dealt = drawn[np.argsort(labels[drawn], kind="stable")]
     for first, second in ((drawn[: size // 2], drawn[size // 2 :]), (dealt[::2], dealt[1::2])):
-        if all(_can_be_scored(labels[half], metric) for half in (first, second)):
+        if all(can_be_scored(labels[half], metric, positive) for half in (first, second)):
             return first, second
     return drawn, drawn
 
 
-def _can_be_scored(labels: npt.NDArray[Any], metric: str) -> bool:
-    return len(labels) > 0 and (metric != "roc_auc" or len(np.unique(labels)) > 1)
-
-
-def _of_halves(logits: torch.Tensor, labels: torch.Tensor, middle: int, metric: str) -> Rows:
+def _of_halves(
+    logits: torch.Tensor, labels: torch.Tensor, middle: int, metric: str, positive: int | None = None
+) -> Rows:
     """Loss and score of either half, `[epochs, 4]`, from logits `[epochs, n, C]`: all epochs at once, for an epoch of a
     small graph takes no longer than a few of these operations."""
     columns = []
     for half in (slice(None, middle), slice(middle, None)):
-        mine, truth = logits[:, half], labels[half]
-        epochs, size, _ = mine.shape
-        losses = F.cross_entropy(mine.flatten(0, 1), truth.repeat(epochs), reduction="none").view(epochs, size).mean(1)
-        if metric == "roc_auc":
-            scores = torch.stack([loss_and_score(each, truth, metric)[1] for each in mine])
+        guesses, truth = logits[:, half], labels[half]
+        epochs, size, _ = guesses.shape
+        cross_entropy = F.cross_entropy(guesses.flatten(0, 1), truth.repeat(epochs), reduction="none")
+        losses = cross_entropy.view(epochs, size).mean(1)
+        if metric == "accuracy":
+            scores = (guesses.argmax(2) == truth).to(losses.dtype).mean(1)
+        elif metric == "log_loss":
+            scores = losses
         else:
-            scores = (mine.argmax(2) == truth).to(losses.dtype).mean(1)
+            scores = torch.stack([loss_and_score(epoch, truth, metric, positive)[1] for epoch in guesses])
         columns += [losses, scores]
     return torch.stack(columns, 1).double().numpy()
 
 
-def crossed(seen: Rows) -> dict[str, float]:
+def crossed(seen: Rows, metric: str = "accuracy") -> dict[str, float]:
     """From rows of (loss, score) of one half and of the other, the score of each at the epoch the other chooses."""
     (first_loss, first_score, second_loss, second_score) = seen.T
+    sign, half = definition(metric).sign, definition(metric).scale / 2
+    by_first, by_second = (sign * first_score).argmax(), (sign * second_score).argmax()
     return {
-        "loss": 50 * float(second_score[first_loss.argmin()] + first_score[second_loss.argmin()]),
-        "metric": 50 * float(second_score[first_score.argmax()] + first_score[second_score.argmax()]),
+        "loss": half * float(second_score[first_loss.argmin()] + first_score[second_loss.argmin()]),
+        "metric": half * float(second_score[by_first] + first_score[by_second]),
     }

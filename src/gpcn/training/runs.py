@@ -30,6 +30,7 @@ from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.locking import locked
 from gpcn.training import checkpoint, parallel
+from gpcn.training.comparison import rarer_class
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import summarize
 from gpcn.training.parallel import Tick
@@ -81,6 +82,13 @@ class Run:
         chosen = self.finished() if only is None else only
         splits = [read_result(self.folder(number), self.key(number)) for number in chosen]
         return summary(self.config, self.graph, [split for split in splits if split is not None])
+
+    def positive(self) -> int | None:
+        """Of two classes the rarer one, which thresholds are about; `None` with more classes."""
+        if int(self.graph["classes"]) != 2:
+            return None
+        stored = self.graph.get("positive")
+        return int(stored) if stored in (0, 1) else rarer_class(self.result()["splits"])  # older runs do not say so
 
     def node_ids(self) -> list[str] | None:
         """The names of the nodes trained on, where they had any."""
@@ -173,6 +181,7 @@ def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
         "nodes": graph.num_nodes,
         "features": graph.num_features,
         "classes": graph.num_classes,
+        "positive": graph.positive,
         "label_names": graph.label_names,
         "feature_names": graph.feature_names,
         "preparation": graph.preparation.to_json() if graph.preparation else None,

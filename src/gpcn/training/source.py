@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,18 @@ from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
 from gpcn.split_plan import SplitPlan
 from gpcn.training.runs import Run
+from gpcn.types import METRICS
 
 
 def graph_of(run: Run, graph: str | None = None, nodes: Path | None = None, mirror: Path | None = None) -> Graph:
     """The graph that `run` was trained on, or the given `graph`, read with the same options."""
-    return load_again(run.graph.get("source") or {}, run.path, graph, nodes, mirror, run.graph.get("preparation"))
+    return load_again(source_of(run.graph), run.path, graph, nodes, mirror, run.graph.get("preparation"))
+
+
+def source_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the graph of a run or study came from, and the metric it was judged by, from what is kept of it."""
+    source = about.get("source") or {}
+    return {**source, "metric": about["metric"]} if "metric" in about else dict(source)
 
 
 def load_again(
@@ -46,6 +54,10 @@ def load_again(
     preparation = None if prepared is None else Preparation.from_json(prepared, str(whose))
     options: dict[str, Any] = {"columns": columns, "mirror": mirror, "require_labels": False}
     loaded = load(graph, nodes=nodes, preparation=preparation, **options)
+    metric = told.get("metric", loaded.metric)
+    if metric not in METRICS:
+        raise CheckpointError(f"{whose} is damaged: it names a metric {metric!r} that gpcn does not know")
+    loaded = loaded.judged_by(metric)
     return loaded if plan is None else split_as_planned(loaded, plan, told)
 
 

@@ -114,8 +114,8 @@ def _result(
 ) -> dict[str, Any]:
     split = graph.splits[number]
     parts = {
-        role: evaluate(probabilities[getattr(split, role)], graph.labels[getattr(split, role)], graph.metric)
-        for role in ROLES
+        role: evaluate(probabilities[nodes], graph.labels[nodes], graph.metric, graph.positive)
+        for role, nodes in ((role, getattr(split, role)) for role in ROLES)
     }
     coefficients, mix = trainer.model.coefficients(), trainer.model.mix()
     return {

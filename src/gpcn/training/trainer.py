@@ -20,6 +20,7 @@ from gpcn.errors import CheckpointError, TrainingError
 from gpcn.graph import Split
 from gpcn.nn import NodeClassifier
 from gpcn.training.config import TrainConfig
+from gpcn.training.metrics import definition, tensor_score
 from gpcn.training.problem import Problem
 
 DROPOUTS = ("dropout", "propagation_dropout")
@@ -90,8 +91,10 @@ class Trainer:
                 "lower lr or gamma"
             )
         if self.config["select"] == "metric" and not math.isfinite(score):
-            raise TrainingError("the validation nodes are all of one class, so ROC-AUC cannot choose; use select=loss")
-        self._remember(val_loss if self.config["select"] == "loss" else -score, buffers)
+            title = definition(self.problem.graph.metric).title
+            raise TrainingError(f"the validation nodes are all of one class, so {title} cannot choose; use select=loss")
+        by_loss = self.config["select"] == "loss"
+        self._remember(val_loss if by_loss else -definition(self.problem.graph.metric).sign * score, buffers)
         self.history.append((self.epoch, train_loss, val_loss, score))
         if self.parameters:
             self.optimizer.zero_grad()
@@ -158,7 +161,8 @@ class Trainer:
 
     def _validate(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         self.logits = logits
-        return loss_and_score(logits[self.val], self.val_labels, self.problem.graph.metric)
+        graph = self.problem.graph
+        return loss_and_score(logits[self.val], self.val_labels, graph.metric, graph.positive)
 
     def _remember(self, value: float, buffers: list[Tensor]) -> None:
         untrained = self.epoch == 0 and self.parameters  # weights as drawn are no candidate
@@ -176,12 +180,10 @@ class Trainer:
             target.copy_(source)
 
 
-def loss_and_score(logits: Tensor, labels: Tensor, metric: str) -> tuple[Tensor, Tensor]:
-    """Cross-entropy, and accuracy or the area under the ROC curve as a share of one."""
+def loss_and_score(logits: Tensor, labels: Tensor, metric: str, positive: int | None = None) -> tuple[Tensor, Tensor]:
+    """Cross-entropy, and the metric as a share of one (the log loss in nats)."""
     loss = F.cross_entropy(logits, labels)
-    if metric == "roc_auc":
-        return loss, _area(logits[:, 1] - logits[:, 0], labels)
-    return loss, (logits.argmax(1) == labels).to(loss.dtype).mean()
+    return loss, tensor_score(logits, labels, metric, positive)
 
 
 def _evaluates_otherwise(model: NodeClassifier) -> bool:
@@ -211,14 +213,3 @@ def _class_weights(problem: Problem, train: Tensor) -> Tensor:
     counts = torch.bincount(problem.labels[train], minlength=problem.graph.num_classes).to(torch.get_default_dtype())
     weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), torch.zeros_like(counts))
     return weights / weights[counts > 0].mean()
-
-
-def _area(scores: Tensor, labels: Tensor) -> Tensor:
-    """Area under the ROC curve by ranks, ties shared; nan where a class is absent."""
-    _, inverse, counts = torch.unique(scores, return_inverse=True, return_counts=True)
-    last = counts.cumsum(0).to(torch.float64)
-    ranks = (last - (counts.to(torch.float64) - 1) / 2)[inverse]
-    positive = labels == 1
-    wins, losses = positive.sum(), (~positive).sum()
-    area = (ranks[positive].sum() - wins * (wins + 1) / 2) / (wins * losses)
-    return torch.as_tensor(area).to(scores.dtype)

@@ -25,7 +25,8 @@ from gpcn.errors import CheckpointError, ConfigError, TrainingError
 from gpcn.graph import Graph
 from gpcn.locking import locked
 from gpcn.training.config import TrainConfig
-from gpcn.training.evaluation import evaluate, summarize
+from gpcn.training.evaluation import summarize
+from gpcn.training.metrics import definition, gain, score
 from gpcn.training.runs import Run, check_splits, train
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.executors.local import LocalExecutor
@@ -93,15 +94,16 @@ def _auto(
         graph, space, plan, executor, out=folder / "study", budget=Budget(seconds=max(left, 1.0)), seed=seed,
         source=source, first=first,
     )  # fmt: skip
+    shown = _formatter(graph)
     ranking, tried = best(ledger), sum(bool(trial.outcomes) for trial in ledger.trials)
     if ranking:
-        why.append(f"{tried} configurations tried; the best, {ranking[0][0].config.model}, has {ranking[0][1]:.2f}")
+        why.append(f"{tried} configurations tried; the best, {ranking[0][0].config.model}, has {shown(ranking[0][1])}")
     else:
         why.append("there was no time to compare configurations; the first is trained as it is")
         ranking = [(trial, math.nan, "loss") for trial in ledger.trials[:1] if not trial.failed]
     say(why[-1])
     found, voters = _earlier(folder, graph, numbers), list[Voter]()
-    for trial, score, rule in ranking:
+    for trial, crossed_score, rule in ranking:
         seen = max((each["seconds"] for each in trial.outcomes.values()), default=0.0)
         takes = seen * math.ceil(len(numbers) / executor.workers)
         if len(voters) == max(VOTERS) or (voters and time.monotonic() - start + takes > seconds):
@@ -115,9 +117,9 @@ def _auto(
             why.append(f"configuration {trial.number} cannot vote: {error}")
             say(why[-1])
             continue
-        voters.append(Voter(Run.open(path), score))
+        voters.append(Voter(Run.open(path), crossed_score))
         new = _vote(graph, voters, numbers, signals, why)
-        if found is None or new["val_mean"] >= found["val_mean"]:
+        if found is None or gain(graph.metric, new["val_mean"]) >= gain(graph.metric, found["val_mean"]):
             found = new
             _keep(folder, found)
     if found is None:
@@ -167,11 +169,13 @@ def look(
             raise ConfigError(outcome["refused"])
         name = SIGNALS[task.trial][0]
         if "failed" not in outcome:
-            found[name] = max(found.get(name, 0.0), outcome["loss"], outcome["metric"])
+            candidates = [outcome["loss"], outcome["metric"], *([found[name]] if name in found else [])]
+            found[name] = max(candidates, key=lambda value: gain(graph.metric, value))
     if not found:
         return {}, ["there was no time to probe the signals one by one"]
-    told = ", ".join(f"{name} {score:.1f}" for name, score in found.items())
-    strongest = max(found, key=lambda name: found[name])
+    digits = definition(graph.metric).digits - 1
+    told = ", ".join(f"{name} {value:.{digits}f}" for name, value in found.items())
+    strongest = max(found, key=lambda name: gain(graph.metric, found[name]))
     return found, [f"signals on validation nodes of split {split}: {told}; {strongest} carries most"]
 
 
@@ -180,8 +184,9 @@ def _vote(
 ) -> dict[str, Any]:
     """The best number of voters by validation score, and its result."""
     ways = {count: _result(graph, voters[:count], numbers) for count in VOTERS if count <= len(voters)}
-    count = max(ways, key=lambda many: (ways[many]["val_mean"], many))
-    told = ", ".join(f"{many}: {way['val_mean']:.2f}" for many, way in ways.items())
+    count = max(ways, key=lambda many: (gain(graph.metric, ways[many]["val_mean"]), many))
+    shown = _formatter(graph)
+    told = ", ".join(f"{many}: {shown(way['val_mean'])}" for many, way in ways.items())
     config = voters[0].run.config
     chosen = f"{config.model} alone" if count == 1 else f"a vote of the best {count}"
     return {
@@ -201,14 +206,20 @@ def _result(graph: Graph, voters: Sequence[Voter], numbers: Sequence[int]) -> di
         likely = np.mean([predictions(voter.run, number) for voter in voters], axis=0)
         parts = graph.splits[number]
         scores = {
-            role: evaluate(likely[getattr(parts, role)], graph.labels[getattr(parts, role)], graph.metric)["score"]
-            for role in ("train", "val", "test")
+            role: score(likely[nodes], graph.labels[nodes], graph.metric, graph.positive)
+            for role, nodes in (("train", parts.train), ("val", parts.val), ("test", parts.test))
         }
         splits.append({"split": number, **scores})
     test_mean, test_std = summarize([each["test"] for each in splits])
     val_mean, _ = summarize([each["val"] for each in splits])
     told = {"graph": graph.name, "metric": graph.metric, "test_mean": test_mean, "test_std": test_std}
     return {**told, "val_mean": val_mean, "splits": splits}
+
+
+def _formatter(graph: Graph) -> Callable[[float | None], str]:
+    """Scores in the digits of the graph's metric; a dash where undefined."""
+    digits = definition(graph.metric).digits
+    return lambda value: "–" if value is None else f"{value:.{digits}f}"
 
 
 def predictions(run: Run, number: int) -> Any:

@@ -27,6 +27,7 @@ from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
 from gpcn.tuning.storage import file_of, open_storage, place_of, sentences
 from gpcn.tuning.tasks import Outcome, Task
+from gpcn.types import METRICS
 
 FORMAT = 1
 ENDS = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "diverged": TrialState.FAIL}
@@ -103,6 +104,11 @@ class Ledger:
                 raise CheckpointError(f"the study of {folder} is not at {place_of(folder, url)}") from error
             return cls(folder, header, storage, study, shared=url is not None)
 
+    @property
+    def metric(self) -> str:
+        """What the study's graph is judged by."""
+        return str(self.header["graph"]["metric"])
+
     @contextmanager
     def driven(self) -> Iterator[None]:
         """Keep other drivers out while this one writes.
@@ -128,7 +134,7 @@ class Ledger:
         about = {"generation": generation, "gpcn_number": number}
         frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=known, user_attrs=about)
         self._ids[number] = self._storage.create_new_trial(self._study, template_trial=frozen)
-        trial = Trial(number, generation, point, self.space.config(point, seed=self.seed))
+        trial = Trial(number, generation, point, self.space.config(point, seed=self.seed), metric=self.metric)
         self.trials.append(trial)
         return trial
 
@@ -165,7 +171,8 @@ class Ledger:
             if number != len(self.trials):
                 raise CheckpointError(f"{self.folder} has a trial that gpcn did not write; it cannot go on")
             config = self.space.config(frozen.params, seed=self.seed)
-            trial = Trial(number, frozen.user_attrs["generation"], dict(frozen.params), config)
+            generation = frozen.user_attrs["generation"]
+            trial = Trial(number, generation, dict(frozen.params), config, metric=self.metric)
             trial.outcomes = {key: dict(told) for key, told in frozen.user_attrs.items() if key.startswith(EVALUATION)}
             if frozen.state in ends:
                 trial.state = ends[frozen.state]  # type: ignore[assignment]
@@ -212,5 +219,7 @@ def _check_header(told: dict[str, Any]) -> None:
         raise ValueError("its seed or its first points are of another kind")
     if not all(isinstance(about[name], str) for name in ("name", "fingerprint", "metric")):
         raise ValueError("it does not say what graph it is about")
+    if about["metric"] not in METRICS:
+        raise ValueError(f"its metric {about['metric']!r} is unknown")
     if not isinstance(about.get("source"), dict | None):
         raise ValueError("it does not say where its graph came from")

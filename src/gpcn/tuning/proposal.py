@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from gpcn.tuning.schedule import Trial
 from gpcn.tuning.space import Space
 
-WORST = 0.0  # percent: what a configuration that diverged is worth
+WORST = 0.0  # what a configuration that diverged is worth at most
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:
@@ -38,10 +38,11 @@ def propose(space: Space, past: Sequence[Trial], number: int, seed: int) -> dict
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study = optuna.create_study(direction="maximize", sampler=sampler)
         if past:
-            study.add_trials([_finished(trial, known) for trial in past])
+            worst = min([WORST, *(trial.value for trial in past if trial.value is not None)])  # gains of a loss are < 0
+            study.add_trials([_finished(trial, known, worst) for trial in past])
         return dict(study.ask(known).params)
 
 
-def _finished(trial: Trial, known: dict[str, BaseDistribution]) -> FrozenTrial:
-    value = WORST if trial.value is None else trial.value
+def _finished(trial: Trial, known: dict[str, BaseDistribution], worst: float) -> FrozenTrial:
+    value = worst if trial.value is None else trial.value
     return create_trial(state=TrialState.COMPLETE, value=value, params=trial.point, distributions=known)

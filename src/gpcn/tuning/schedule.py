@@ -15,6 +15,7 @@ import numpy as np
 
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
+from gpcn.training.metrics import gain
 from gpcn.training.probe import RULES
 from gpcn.tuning.tasks import Outcome, Task, key_of
 
@@ -64,7 +65,11 @@ class Plan:
 
 @dataclass
 class Trial:
-    """A configuration, what was recorded of it, and how it ended."""
+    """A configuration, what was recorded of it, and how it ended.
+
+    Outcomes hold scores as people read them; `score`, `furthest` and `value` are gains, of which the higher is the
+    better one also where `metric` is a loss.
+    """
 
     number: int
     generation: int
@@ -73,6 +78,7 @@ class Trial:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     state: State = "running"
     value: float | None = None
+    metric: str = "accuracy"
 
     @property
     def failed(self) -> bool:
@@ -94,17 +100,17 @@ class Trial:
         return None
 
     def score(self, rung: Rung, plan: Plan) -> tuple[float, str] | None:
-        """The mean over the rung's splits under the better rule, and that rule; `None` where one failed."""
+        """The mean gain over the rung's splits under the better rule, and that rule; `None` where one failed."""
         outcomes = [self.outcome(split, rung, plan) for split in rung.splits]
         known = [each for each in outcomes if each is not None]
         if len(known) < len(outcomes) or any("failed" in each for each in known):
             return None
-        means = {rule: float(np.mean([each[rule] for each in known])) for rule in RULES}
+        means = {rule: gain(self.metric, float(np.mean([each[rule] for each in known]))) for rule in RULES}
         rule = max(RULES, key=lambda name: means[name])
         return means[rule], rule
 
     def furthest(self, plan: Plan) -> tuple[int, float, str] | None:
-        """The last rung on which it has a score, that score and its rule; `None` where it has failed, or has none."""
+        """The last rung on which it has a score, that gain and its rule; `None` where it has failed, or has none."""
         if self.failed:
             return None
         for level in reversed(range(len(plan.rungs))):

@@ -15,6 +15,7 @@ from typing import Any
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.locking import locked
+from gpcn.training.metrics import definition
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import propose
@@ -120,10 +121,11 @@ def _new(ledger: Ledger, past: list[Trial], generation: int) -> Trial:
 
 
 def best(ledger: Ledger) -> list[tuple[Trial, float, str]]:
-    """Trials with their score and rule, those that came furthest first, then by score; none that failed."""
-    found = [(trial, *known) for trial in ledger.trials if (known := trial.furthest(ledger.plan)) is not None]
-    found.sort(key=lambda each: (-each[1], -each[2], each[0].number))
-    return [(trial, score, rule) for trial, _, score, rule in found]
+    """Trials with their score and rule, those that came furthest first, then the best; none that failed."""
+    scored = [(trial, *reached) for trial in ledger.trials if (reached := trial.furthest(ledger.plan)) is not None]
+    scored.sort(key=lambda row: (-row[1], -row[2], row[0].number))
+    sign = definition(ledger.metric).sign
+    return [(trial, sign * gain, rule) for trial, _, gain, rule in scored]
 
 
 def tune(

@@ -10,6 +10,7 @@ import optuna
 from optuna.trial import TrialState, create_trial
 
 from gpcn.errors import ConfigError
+from gpcn.training.metrics import definition
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.study import Budget, best
@@ -44,12 +45,14 @@ def describe(ledger: Ledger, top: int = 10) -> dict[str, Any]:
 
 def history(ledger: Ledger) -> list[dict[str, Any]]:
     """The score of every configuration in the order they were proposed, and the best of the furthest so far."""
-    found, top = [], None
+    rows: list[dict[str, Any]] = []
+    top, sign = None, definition(ledger.metric).sign
     for trial in ledger.trials:
-        if trial.state == "complete" and (top is None or (trial.value or 0.0) > top):
+        if trial.state == "complete" and trial.value is not None and (top is None or trial.value > top):
             top = trial.value
-        found.append({"number": trial.number, "state": trial.state, "score": trial.value, "best": top} | trial.point)
-    return found
+        scores = {name: None if gain is None else sign * gain for name, gain in (("score", trial.value), ("best", top))}
+        rows.append({"number": trial.number, "state": trial.state} | scores | trial.point)
+    return rows
 
 
 def importance(ledger: Ledger) -> dict[str, float]:

@@ -64,7 +64,8 @@ class Evaluator:
         start = time.perf_counter()
         try:
             options: dict[str, Any] = {"problem": self._problem(task), "each_epoch": look_at_the_clock}
-            found = _checked(probe(self.graph, task.config, task.split, with_test=True, **options), task)
+            scores = probe(self.graph, task.config, task.split, with_test=True, **options)
+            found = _checked(scores, task, self.graph.metric)
         except TimeOver:
             raise
         except TrainingError as error:
@@ -86,11 +87,14 @@ class Evaluator:
         return self._prepared[way]
 
 
-def _checked(found: Outcome, task: Task) -> Outcome:
+def _checked(found: Outcome, task: Task, metric: str) -> Outcome:
     """Nothing that is no number gets into a study: without a score it has failed, a test score may be undefined."""
     if not (math.isfinite(found["loss"]) and math.isfinite(found["metric"])):
+        from gpcn.training.metrics import definition
+
+        title = definition(metric).title
         raise TrainingError(
-            f"the validation nodes of split {task.split} have no score: all of one class, where ROC-AUC needs two"
+            f"the validation nodes of split {task.split} have no score: all of one class, where {title} needs two"
         )
     tests = {rule: score if math.isfinite(score) else None for rule, score in found["test"].items()}
     return {**found, "test": tests}
