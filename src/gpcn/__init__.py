@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from gpcn.data.columns import Columns
-from gpcn.data.interop import from_networkx, from_pyg, to_networkx, to_pyg
+from gpcn.data.interop import from_frames, from_networkx, from_pyg, to_networkx, to_pyg
 from gpcn.data.load import load
 from gpcn.data.native import write as save
 from gpcn.data.synthetic import synthesize
@@ -33,6 +33,7 @@ __all__ = [
     "TrainConfig",
     "TrainingError",
     "folds",
+    "from_frames",
     "from_networkx",
     "from_pyg",
     "group_splits",

@@ -94,7 +94,7 @@ def test_networkx_attributes_are_columns() -> None:
     graph.add_node("b", role="y", age=2.0, colour="blue")
     graph.add_node("c", age=3.0, colour="red")
     graph.add_edge("a", "b")
-    found = from_networkx(graph, Columns(label="role"))
+    found = from_networkx(graph, Columns(scale="none", structure="none"), label="role")
     assert found.labels.tolist() == [0, 1, -1]
     assert found.feature_names == ("age", "colour=blue", "colour=red")
     np.testing.assert_array_equal(found.features, [[1, 0, 1], [2, 1, 0], [3, 0, 1]])

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
-from gpcn.cli.output import console, print_json, safe
+from gpcn.cli.output import console, print_json, print_notes, safe
 from gpcn.cli.training_options import SplitNumbers, read_splits
 from gpcn.errors import ConfigError
 
@@ -69,12 +69,13 @@ def predict(
     if sort:
         predictions = predictions.sorted()
     prediction.write(predictions, out)
+    notes = [*(loaded.notes if graph is not None else ()), *predictions.notes]
     facts = {
         "out": str(out),
         "predictions": len(predictions.nodes),
         "new_nodes": predictions.new_nodes,
         "threshold": decision,
-        "notes": list(predictions.notes),
+        "notes": notes,
     }
     if json:
         print_json(facts)
@@ -83,8 +84,7 @@ def predict(
     to.print(f"{len(predictions.nodes):,} prediction(s) → {safe(out)}", highlight=False)
     if decision is not None:
         to.print(_sentence(decision), highlight=False)
-    for note in predictions.notes:
-        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
+    print_notes(notes, to)
 
 
 def _sentence(decision: dict[str, Any]) -> str:

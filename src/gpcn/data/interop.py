@@ -16,13 +16,18 @@ from gpcn.data.tables import SourceTable, assemble
 from gpcn.data.tables_out import feature_titles
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
+from gpcn.preparation import values
 from gpcn.preparation.preparation import Preparation
+from gpcn.preparation.roles import Role
 from gpcn.types import ROLES, UNKNOWN, Metric
 from gpcn.validation import edges_to_adjacency
 
 if TYPE_CHECKING:
     import networkx as nx
     from torch_geometric.data import Data, HeteroData
+
+
+PREPARED = "gpcn_prepared"  # an attribute of a NetworkX graph that came from here
 
 
 def to_pyg(graph: Graph) -> Data:
@@ -103,6 +108,7 @@ def to_networkx(graph: Graph) -> nx.Graph:
     names = feature_titles(graph)
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     result: nx.Graph = nx.DiGraph() if graph.directed else nx.Graph()
+    result.graph[PREPARED] = True
     roles = [_roles(split, graph.num_nodes) for split in graph.splits]
     for place, identity in enumerate(ids):
         attributes: dict[str, Any] = dict(zip(names, dense[place].tolist(), strict=True))
@@ -133,8 +139,8 @@ def from_networkx(
     if graph.number_of_nodes() == 0:
         raise DataError(f"{name} has no nodes; expected at least one")
     wanted = _columns(columns, named)
-    nodes = _attributes([values for _, values in graph.nodes(data=True)], "node", name)
-    edges = _attributes([values for _, _, values in graph.edges(data=True)], "edge", name)
+    nodes = _attributes([attributes for _, attributes in graph.nodes(data=True)], "node", name)
+    edges = _attributes([attributes for _, _, attributes in graph.edges(data=True)], "edge", name)
     identity, source, target = (_unused(word, (*nodes, *edges)) for word in ("id", "source", "target"))
     nodes = {identity: pa.array([str(node) for node in graph.nodes])} | nodes
     ends = [(str(first), str(second)) for first, second in graph.edges()]
@@ -142,6 +148,9 @@ def from_networkx(
         source: pa.array([first for first, _ in ends], pa.string()),
         target: pa.array([second for _, second in ends], pa.string()),
     } | edges
+    if graph.graph.get(PREPARED):  # attributes that to_networkx wrote are features as they are
+        numeric: dict[str, Role] = {key: "number" for key, column in nodes.items() if values.is_number(column.type)}
+        wanted = replace(wanted, scale="none", structure="none", roles={**numeric, **wanted.roles})
     undirected = wanted.undirected or not graph.is_directed()
     settled = replace(wanted, id=identity, source=source, target=target, undirected=undirected)
     options: dict[str, Any] = {"name": name, "require_labels": require_labels, "preparation": preparation}
@@ -211,10 +220,10 @@ def _arrow(frame: Any, what: str) -> pa.Table:
 
 
 def _attributes(rows: list[dict[Any, Any]], what: str, where: str) -> dict[str, Any]:
-    keys = list(dict.fromkeys(key for values in rows for key in values))
+    keys = list(dict.fromkeys(key for attributes in rows for key in attributes))
     if len({str(key) for key in keys}) < len(keys):
         raise DataError(f"{where}: two {what} attributes have the same name as text; rename one")
-    return {str(key): _attribute([values.get(key) for values in rows], str(key), where) for key in keys}
+    return {str(key): _attribute([attributes.get(key) for attributes in rows], str(key), where) for key in keys}
 
 
 def _unused(word: str, names: Iterable[str]) -> str:
@@ -224,10 +233,10 @@ def _unused(word: str, names: Iterable[str]) -> str:
     return word
 
 
-def _attribute(values: list[Any], key: str, where: str) -> Any:
-    if any(isinstance(value, (dict, np.ndarray)) for value in values):
+def _attribute(cells: list[Any], key: str, where: str) -> Any:
+    if any(isinstance(value, (dict, np.ndarray)) for value in cells):
         raise DataError(f"{where}: attribute {key!r} holds containers; expected numbers, texts or lists of texts")
-    listed = [sorted(map(str, value)) if isinstance(value, (set, frozenset)) else value for value in values]
+    listed = [sorted(map(str, value)) if isinstance(value, (set, frozenset)) else value for value in cells]
     listed = [[str(item) for item in value] if isinstance(value, (list, tuple)) else value for value in listed]
     try:
         return pa.array(listed)

@@ -84,6 +84,7 @@ def _load_path(
         edges, own_nodes = find_pair(path)
         columns, described = read_description(path, columns)
         described = {"name": path.resolve().name, **described}
+        preparation = described.pop("preparation", preparation)
         return _load_tables(edges, nodes or own_nodes, columns, require_labels, preparation, **described)
     suffix = path.suffix.lower()
     if suffix == ".npz":
@@ -140,7 +141,7 @@ def _load_tables(
         table = delimited.read_table(nodes, text=texts, only=(*texts, *(columns.features or ())))
         node_table = SourceTable(table, str(nodes), delimited.first_line(nodes))
     return assemble(
-        edge_table, node_table, columns, require_labels=require_labels, **{"preparation": preparation, **described}
+        edge_table, node_table, columns, require_labels=require_labels, preparation=preparation, **described
     )
 
 

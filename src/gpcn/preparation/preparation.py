@@ -21,6 +21,7 @@ from gpcn.preparation.symbols import Levels
 
 FORMAT = 1
 COUNTS_FROM = 16  # so many columns of small counts are a bag of words and stay as they are; fewer are numbers
+BAG_FROM = 32  # so many columns of 0 and 1, or of counts, are a bag of words: no column of it is left out
 Block: TypeAlias = npt.NDArray[np.float32] | sp.csr_array
 
 
@@ -67,6 +68,12 @@ class Preparation:
         counts = [name for name, guess in guesses.items() if guess.role == "count"]
         if len(counts) < COUNTS_FROM:
             guesses |= {name: replace(guesses[name], role="number") for name in counts}
+        if sum(guess.role in ("count", "boolean", "constant") for guess in guesses.values()) >= BAG_FROM:
+            guesses |= {  # a word that nobody uses is still a word
+                name: Guess("count")
+                for name, guess in guesses.items()
+                if guess.role == "constant" and values.is_number(table[name].type) and not table[name].null_count
+            }
         columns = [_fitted(name, table[name], guess, scale) for name, guess in guesses.items()]
         return cls(tuple(columns), reading or {})
 

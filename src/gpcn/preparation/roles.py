@@ -38,7 +38,7 @@ class Guess:
 def guess(name: str, column: Any) -> Guess:
     """The role that the values of `column` suggest."""
     kind = column.type
-    if values.is_list(kind):
+    if values.is_list(kind) and not pa.types.is_floating(kind.value_type):
         return Guess("tags", "lists")
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise DataError(
@@ -141,7 +141,7 @@ def _text(column: Any) -> Guess:
         )
     if len(distinct) <= FEW:
         return Guess("category")
-    words = float(np.mean(pc.list_value_length(values.word_lists(sample)).to_numpy(zero_copy_only=False)))
+    words = 1 + float(pc.mean(pc.count_substring_regex(sample, r"\s+")).as_py())
     many = len(distinct) > total / 2
     if words >= PROSE_WORDS or (many and words >= 2):
         return Guess("text")

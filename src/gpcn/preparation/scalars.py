@@ -44,11 +44,12 @@ class Numbers:
         if present.size == 0:
             present = np.zeros(1)
         low, median, high = np.percentile(present, [25, 50, 75])
-        deviation = float(present.std())
-        spread = float(high - low) / QUARTILES_OF_A_NORMAL or deviation or 1.0
+        with np.errstate(over="ignore"):
+            spread = float(high - low) / QUARTILES_OF_A_NORMAL or float(present.std()) or 1.0
         unscaled = cls(column, scale, float(median), spread, 0.0, 1.0, bool(np.isnan(numbers).any()))
         tamed = unscaled.tame(np.where(np.isnan(numbers), median, numbers))
-        std = float(tamed.std())
+        with np.errstate(over="ignore"):
+            std = float(tamed.std())
         if scale == "none":
             return unscaled
         return cls(column, scale, float(median), spread, float(tamed.mean()), std or 1.0, unscaled.missing)
