@@ -104,8 +104,8 @@ def _find_family(model: str, dataset: str, evaluations: Evaluations, progress: P
             dataset,
             "paper",
             paper.best,
-            f"as printed; what is not printed is the best of {len(paper.tried)} on split(s) {_list(plan.first)}, "
-            f"the last 2 compared {splits}",
+            f"as printed; what is not printed is the best of {len(paper.tried)} on split(s) {_list(plan.first)}"
+            + ("" if plan.narrow else f", the last 2 compared {splits}"),
         ),
     ]
 
