@@ -19,7 +19,7 @@ PATIENCE = 50
 SMALL_PLAN = Plan(draws=16, mutations=8, first=(0, 1), finalists=4, decisive=tuple(range(10)), patience=20)
 MIDDLE_PLAN = Plan(draws=10, mutations=5, first=(0,), finalists=3, decisive=(0, 1, 2), patience=20)
 LARGE_PLAN = replace(MIDDLE_PLAN, draws=7, mutations=4, finalists=2, decisive=(0, 1), width=64, narrow=True)
-VERY_LARGE_PLAN = replace(LARGE_PLAN, draws=6, mutations=3, decisive=(0,), epochs=100)
+VERY_LARGE_PLAN = replace(LARGE_PLAN, draws=2, mutations=2, finalists=0, epochs=100)
 SLOW_PLANS = {("h2gcn", "twitch-de"): Plan(draws=7, mutations=0, first=(0,), finalists=0, epochs=60, patience=20)}
 """Exceptions: two steps reach 37 % of all pairs of nodes of twitch-de, so an epoch of H2GCN takes two seconds."""
 
@@ -72,6 +72,8 @@ def search_baseline(model: str, scorer: Scorer) -> Choice:
     fixed: Settings = {"patience": PATIENCE, **AS_ITS_AUTHORS.get(model, {})}
     if "hidden" in own_names(model):
         fixed["hidden"] = 64
+    if plan is VERY_LARGE_PLAN:
+        fixed["epochs"] = 2 * plan.epochs
     spaces = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space}
     choices = plan.choices(own(model, {**spaces, **SPACE}))
     tried = [fixed, *(fixed | start for start in AUTHORS[model])]
