@@ -60,7 +60,7 @@ def verdict(homophily: Homophily) -> str:
     if value >= 0.15:
         return "neighbours agree somewhat: convolution helps, but do not rely on it alone"
     informative = homophily.label_informativeness or 0.0
-    if value <= -0.05 or informative >= 0.1:
+    if informative >= 0.1 or (value <= -0.05 and informative >= 0.05):
         return (
             "neighbours disagree, but in a pattern: plain GCN will struggle, "
             "models that use each hop apart can learn it"

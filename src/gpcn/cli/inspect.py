@@ -97,7 +97,7 @@ def _relations(facts: dict[str, Any]) -> dict[str, str]:
 
 def _splits(facts: dict[str, Any]) -> str:
     if not facts["splits"]:
-        return "none; add a split column, or random ones with gpcn convert --random-splits 5"
+        return "none; train and compare draw five at random, unless a column or an option says otherwise"
     first = facts["split_sizes"][0]
     return f"{facts['splits']}, the first with {first['train']:,} / {first['val']:,} / {first['test']:,} nodes"
 

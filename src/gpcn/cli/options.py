@@ -93,8 +93,8 @@ class GraphOptions:
         str | None,
         typer.Option(
             "--structure",
-            metavar="none|degrees|full",
-            help="What the links add to the features (tables: degrees, or full where there are no others).",
+            metavar="auto|none|degrees|full",
+            help="What the links add to the features (auto: degrees for tables, full where nothing else is there).",
             rich_help_panel=PANEL,
         ),
     ] = None

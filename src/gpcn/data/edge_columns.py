@@ -41,7 +41,8 @@ def type_degrees(matrices: dict[str, sp.csr_array], column: str, *, directed: bo
     """Logarithms of how many neighbours each node has by each type of edge."""
     columns: dict[str, Floats] = {}
     for name, matrix in matrices.items():
-        columns[f"links: log out-degree by {column}={name}"] = np.log1p(np.diff(matrix.indptr).astype(np.float64))
+        side = "out-degree" if directed else "degree"
+        columns[f"links: log {side} by {column}={name}"] = np.log1p(np.diff(matrix.indptr).astype(np.float64))
         if directed:
             reaching = np.bincount(matrix.indices, minlength=matrix.shape[0]).astype(np.float64)
             columns[f"links: log in-degree by {column}={name}"] = np.log1p(reaching)
@@ -49,9 +50,10 @@ def type_degrees(matrices: dict[str, sp.csr_array], column: str, *, directed: bo
 
 
 def aggregates(name: str, column: Any, ends: IntVector, nodes: int, *, undirected: bool) -> dict[str, Floats] | None:
-    """Sums and means of a numeric edge column over the edges of each node, means of a time in days.
+    """Sums and means of a numeric edge column over the edges of each node; of a time, how many days before the last.
 
-    `None` where the column holds neither.
+    `None` where the column holds neither. Times count from the last one of the table, so that next month's table gives
+    what this month's gave.
     """
     numbers = values.numbers(column)
     time = numbers is None
@@ -59,7 +61,7 @@ def aggregates(name: str, column: Any, ends: IntVector, nodes: int, *, undirecte
         moments = values.moments(column)
         if moments is None:
             return None
-        numbers = moments[0] / values.DAY
+        numbers = (np.nanmax(moments[0]) - moments[0]) / values.DAY
     if undirected:
         sides = {"": np.concatenate([ends[0], ends[1]])}
         numbers = np.concatenate([numbers, numbers])
@@ -73,5 +75,5 @@ def aggregates(name: str, column: Any, ends: IntVector, nodes: int, *, undirecte
         mean: Floats = np.divide(total, count, out=np.full(nodes, np.nan), where=count > 0)
         if not time:
             columns[f"links: {side}{name}, sum"] = total
-        columns[f"links: {side}{name}, mean"] = mean
+        columns[f"links: {side}{name}, {'mean days ago' if time else 'mean'}"] = mean
     return columns

@@ -216,7 +216,13 @@ def _arrow(frame: Any, what: str) -> pa.Table:
             f"{what} is of type {type(frame).__name__} and cannot be read: {error}; expected a data frame of pandas or "
             "Polars, or an Arrow table"
         ) from error
-    return table.select([name for name in table.column_names if name != "__index_level_0__"])
+    table = table.select([name for name in table.column_names if name != "__index_level_0__"])
+    for position, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type) or pa.types.is_large_string(field.type):
+            table = table.set_column(position, field.name, table.column(position).cast(pa.string()))
+        elif pa.types.is_dictionary(field.type):
+            table = table.set_column(position, field.name, table.column(position).cast(field.type.value_type))
+    return table
 
 
 def _attributes(rows: list[dict[Any, Any]], what: str, where: str) -> dict[str, Any]:

@@ -109,7 +109,10 @@ def find_pair(folder: Path) -> tuple[Path, Path | None]:
 
     edges = find("edges")
     if edges is None:
-        raise DataError(f"{folder} holds no edges table; expected edges.csv, edges.tsv or edges.parquet")
+        raise DataError(
+            f"{folder} holds no edges table; expected edges.csv, .tsv, .jsonl or .parquet, or name the file of edges "
+            "itself and the nodes with --nodes"
+        )
     return edges, find("nodes")
 
 

@@ -23,8 +23,8 @@ from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
 from gpcn.metric_choice import default_metric
 from gpcn.preparation import structure, values
+from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.preparation import Preparation
-from gpcn.preparation.roles import MisfitError
 from gpcn.preparation.values import MISSING
 from gpcn.types import IntVector, Metric
 from gpcn.validation import edges_to_adjacency
@@ -249,7 +249,7 @@ def _prepared(
     notes: list[str],
 ) -> dict[str, Any]:
     """Features, their names, and the preparation that made them."""
-    of_nodes = set(columns.features or ())
+    of_nodes, fitted_here = set(columns.features or ()), preparation is None
     try:
         _refuse_infinite(table, nodes)
         if preparation is None:
@@ -271,7 +271,7 @@ def _prepared(
     notes += [
         f"column {column.name!r} was left out: {column.reason}"
         for column in preparation.columns
-        if column.encoder is None and column.role != "drop" and column.name in of_nodes
+        if fitted_here and column.encoder is None and column.role != "drop" and column.name in of_nodes
     ]
     return {
         "features": compact(matrix),

@@ -31,9 +31,9 @@ def fit(name: str, column: Any, guess: Guess, scale: Scale) -> Encoder:
     """The encoder for a column of that role."""
     if guess.role in ("boolean", "count"):
         flags = values.flags(column)
-        return Flags.fit(name, _numbers(column) if flags is None else flags)
+        return Flags.fit(name, flags if flags is not None else _numbers(column))
     if guess.role == "date":
-        seconds, format = values.moments(column) or (_numbers(column), "timestamp")
+        seconds, format = values.moments(column, guess.options.get("format")) or (_numbers(column), "timestamp")
         return Dates.fit(name, seconds, format, scale)
     if guess.role == "tags":
         separator = guess.options.get("separator")

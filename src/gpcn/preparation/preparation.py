@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from gpcn.errors import DataError
 from gpcn.preparation import encoders, roles, values
 from gpcn.preparation.encoders import Encoder
+from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.roles import LEFT_OUT, Guess, Role
 from gpcn.preparation.scalars import Scale
 from gpcn.preparation.symbols import Levels
@@ -96,7 +97,7 @@ class Preparation:
                 notes += _surprises(column, values_of)
             try:
                 blocks.append(column.encoder.encode(values_of, rows))
-            except roles.MisfitError:
+            except MisfitError:
                 raise
             except (TypeError, ValueError, KeyError) as error:
                 raise DataError(f"column {column.name!r} cannot be read as {column.role}: {error}") from error
@@ -148,7 +149,7 @@ def _guess(name: str, column: Any, role: Role | None) -> Guess:
         if role == "drop":
             return Guess("drop", "as told")
         return roles.guess(name, column) if role is None else roles.declared(role, column)
-    except roles.MisfitError as error:
+    except MisfitError as error:
         error.column = name
         raise
     except DataError as error:

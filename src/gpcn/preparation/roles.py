@@ -12,13 +12,12 @@ import pyarrow.compute as pc
 
 from gpcn.errors import DataError
 from gpcn.preparation import values
+from gpcn.preparation.misfits import FLAG, LOCAL_NUMBER, NUMERIC, MisfitError
 from gpcn.preparation.values import SEPARATORS
 
 Role: TypeAlias = Literal["number", "count", "boolean", "category", "date", "tags", "text", "id", "constant", "drop"]
 ROLES: tuple[str, ...] = get_args(Role)
 LEFT_OUT = ("id", "constant", "drop")
-NUMERIC = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-LOCAL_NUMBER = re.compile(r"[-+]?\d[\d.,' ]*%?")
 ID_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid|key|index|row)$", re.IGNORECASE)
 SAMPLE = 20_000  # texts looked at to tell names, tags, categories and prose apart
 FEW = 32  # different texts that are always categories
@@ -63,28 +62,18 @@ def declared(role: Role, column: Any) -> Guess:
     if role == "number":
         numbers = values.numbers(column)
         if numbers is None:
-            row, cell = values.first_misfit(column, NUMERIC) or (0, "")
-            raise MisfitError(row, cell, "a number")
+            raise MisfitError.first(column, NUMERIC, "a number")
     if role == "date":
-        moments = values.moments(column)
+        moments = values.moments(column) or values.moments(column, values.DIGITS)
         if moments is None:
             row, cell = _first_without_a_date(column)
             raise MisfitError(row, cell, "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format")
         return Guess("date", "as told", {"format": moments[1]})
     if role == "boolean" and values.flags(column) is None and values.numbers(column) is None:
-        row, cell = values.first_misfit(column, re.compile("|".join(values.TRUE | values.FALSE), re.I)) or (0, "")
-        raise MisfitError(row, cell, "yes or no, true or false, 1 or 0")
+        raise MisfitError.first(column, FLAG, "yes or no, true or false, 1 or 0")
     if role == "tags" and not values.is_list(column.type):
         return Guess("tags", "as told", {"separator": _separator(values.texts(column)) or ";"})
     return Guess(role, "as told")
-
-
-class MisfitError(DataError):
-    """A value that is not what its column is said to hold; whoever knows the file says where."""
-
-    def __init__(self, row: int, cell: str, expected: str) -> None:
-        super().__init__(f"{cell!r} is not {expected}")
-        self.row, self.cell, self.expected, self.column = row, cell, expected, ""
 
 
 def _moment(column: Any) -> Guess:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpcn.preparation import values
+from gpcn.preparation.misfits import FLAG, NEVER, NUMERIC, MisfitError
 from gpcn.preparation.values import DAY, Floats
 
 Scale: TypeAlias = Literal["robust", "standard", "none"]
@@ -71,8 +72,12 @@ class Numbers:
 
     def encode(self, column: Any, rows: int) -> Dense:
         """The scaled numbers."""
-        numbers = values.numbers(column) if column is not None else None
-        return self.encode_numbers(np.full(rows, np.nan) if numbers is None else numbers)
+        if column is None:
+            return self.encode_numbers(np.full(rows, np.nan))
+        numbers = values.numbers(column)
+        if numbers is None:
+            raise MisfitError.first(column, NUMERIC, "a number", self.column)
+        return self.encode_numbers(numbers)
 
     def encode_numbers(self, numbers: Floats) -> Dense:
         """The same from numbers."""
@@ -112,12 +117,9 @@ class Flags:
 
     def encode(self, column: Any, rows: int) -> Dense:
         """0 and 1, or counts."""
-        numbers = None
-        if column is not None:
-            flags = values.flags(column)
-            numbers = values.numbers(column) if flags is None else flags
+        numbers = np.full(rows, np.nan) if column is None else read_flags(column)
         if numbers is None:
-            numbers = np.full(rows, np.nan)
+            raise MisfitError.first(column, FLAG, "yes or no, true or false, 1 or 0", self.column)
         absent = np.isnan(numbers)
         columns = [np.where(absent, 0, numbers), *([absent] if self.missing else [])]
         with np.errstate(over="ignore"):
@@ -159,8 +161,9 @@ class Dates:
 
     def encode(self, column: Any, rows: int) -> Dense:
         """Elapsed time and the calendar; a missing date has no place in the calendar."""
-        moments = None if column is None else values.moments(column, self.format) or values.moments(column)
-        seconds = np.full(rows, np.nan) if moments is None else moments[0]
+        seconds = np.full(rows, np.nan) if column is None else read_moments(column, self.format)
+        if seconds is None:
+            raise MisfitError.first(column, NEVER, f"a date like those before ({self.format})", self.column)
         blocks = [self.days.encode_numbers(seconds / DAY)]
         absent = np.isnan(seconds)
         stamps = pa.array(np.where(absent, 0, seconds).astype(np.int64), pa.timestamp("s"))
@@ -175,3 +178,18 @@ class Dates:
     def state(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
+
+
+def read_flags(column: Any) -> Floats | None:
+    """Yes and no, or numbers, as numbers."""
+    flags = values.flags(column)
+    return values.numbers(column) if flags is None else flags
+
+
+def read_moments(column: Any, format: str) -> Floats | None:
+    """Seconds since 1970, by the format that was fitted where it fits; all missing where there is no value at all."""
+    moments = values.moments(column, format) or values.moments(column)
+    if moments is not None:
+        return moments[0]
+    empty = column.null_count == len(column) or values.is_empty(column)
+    return np.full(len(column), np.nan) if empty else None

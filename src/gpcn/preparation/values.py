@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ DATE_FORMATS = (
     "%b %d, %Y",
     "%Y%m%d",
 )
+DIGITS = "%Y%m%d"  # whole numbers are dates of this form only where somebody says so
 SEPARATORS = (";", "|", ",")
 WORD = r"\w\w+"
 DAY = 86_400.0
@@ -57,6 +57,10 @@ def is_number(kind: Any) -> bool:
 def is_moment(kind: Any) -> bool:
     """Whether an Arrow type holds dates or times of a day of the calendar."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_list(kind: Any) -> bool:
@@ -99,7 +103,7 @@ def flags(column: Any) -> Floats | None:
     """Yes and no, true and false as 1 and 0, missing NaN; `None` where some value is neither."""
     if pa.types.is_boolean(column.type):
         return numbers(column)
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+    if not _is_text(column.type):
         return None
     words = pc.utf8_lower(without_missing_words(texts(column)))
     distinct = set(pc.unique(words).to_pylist()) - {""}
@@ -116,7 +120,8 @@ def moments(column: Any, format: str | None = None) -> tuple[Floats, str] | None
     if is_moment(column.type):
         flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         return _seconds(flat), "timestamp"
-    if is_number(column.type) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+    digits = format == DIGITS and pa.types.is_integer(column.type)
+    if (is_number(column.type) and not digits) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return None
     words = without_missing_words(texts(column))
     words = pc.replace_substring_regex(words, r"(\d{2}:\d{2}:\d{2})\.\d+", r"\1")
@@ -185,9 +190,6 @@ def long_words(words: Any) -> npt.NDArray[np.bool_]:
     return np.asarray(pc.greater_equal(pc.utf8_length(words), 2).to_numpy(zero_copy_only=False))
 
 
-def first_misfit(column: Any, fits: re.Pattern[str]) -> tuple[int, str] | None:
-    """Row and value of the first text that does not match."""
-    for row, cell in enumerate(texts(column).to_pylist()):
-        if cell.lower() not in MISSING and fits.fullmatch(cell) is None:
-            return row, cell
-    return None
+def is_empty(column: Any) -> bool:
+    """Whether a column holds nothing but missing values."""
+    return bool(pc.all(pc.equal(without_missing_words(texts(column)), "")).as_py())

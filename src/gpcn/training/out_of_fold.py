@@ -43,6 +43,7 @@ def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[i
         touching_new=0,
         notes=tuple(_notes(graph, times_tested, len(runs))),
         labels=graph.labels[nodes],
+        positive=graph.positive,
     )
 
 

@@ -61,6 +61,7 @@ class Predictions:
             node_ids=tuple(self.node_ids[row] for row in order),
             probabilities=columns[order],
             chosen=None if self.chosen is None else self.chosen[order],
+            labels=None if self.labels is None else self.labels[order],
         )
 
 

@@ -1,0 +1,30 @@
+"""A value that is not what its column holds, and patterns of what columns hold."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gpcn.errors import DataError
+from gpcn.preparation import values
+
+NUMERIC = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+LOCAL_NUMBER = re.compile(r"[-+]?\d[\d.,' ]*%?")
+FLAG = re.compile("|".join(sorted(values.TRUE | values.FALSE)) + r"|[01](\.0*)?", re.IGNORECASE)
+NEVER = re.compile(r"(?!)")
+
+
+class MisfitError(DataError):
+    """Which cell of which column is not what is expected; whoever knows the file says where that is."""
+
+    def __init__(self, row: int, cell: str, expected: str, column: str = "") -> None:
+        super().__init__(f"{cell!r} is not {expected}")
+        self.row, self.cell, self.expected, self.column = row, cell, expected, column
+
+    @classmethod
+    def first(cls, cells: Any, pattern: re.Pattern[str], expected: str, column: str = "") -> MisfitError:
+        """About the first value that does not match."""
+        for row, cell in enumerate(values.texts(cells).to_pylist()):
+            if cell.lower() not in values.MISSING and pattern.fullmatch(cell) is None:
+                return cls(row, cell, expected, column)
+        return cls(0, "", expected, column)
