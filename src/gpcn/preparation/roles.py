@@ -20,6 +20,8 @@ LEFT_OUT = ("id", "constant", "drop")
 NUMERIC = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 LOCAL_NUMBER = re.compile(r"[-+]?\d[\d.,' ]*%?")
 ID_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid|key|index|row)$", re.IGNORECASE)
+FLAG = re.compile("|".join(sorted(values.TRUE | values.FALSE)), re.IGNORECASE)
+ZERO_OR_ONE = re.compile(r"[-+]?0*[01]?(\.0*)?")
 SAMPLE = 20_000  # texts looked at to tell names, tags, categories and prose apart
 FEW = 32  # different texts that are always categories
 TAG_SHARE, TAG_LENGTH = 0.1, 30
@@ -60,7 +62,7 @@ def guess(name: str, column: Any) -> Guess:
 
 def declared(role: Role, column: Any) -> Guess:
     """The role the user names, with what reading the column needs; a misfit is refused with its first value."""
-    if role == "number":
+    if role in ("number", "count"):
         numbers = values.numbers(column)
         if numbers is None:
             row, cell = values.first_misfit(column, NUMERIC) or (0, "")
@@ -71,11 +73,14 @@ def declared(role: Role, column: Any) -> Guess:
             row, cell = _first_without_a_date(column)
             raise MisfitError(row, cell, "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format")
         return Guess("date", "as told", {"format": moments[1]})
-    if role == "boolean" and values.flags(column) is None and values.numbers(column) is None:
-        row, cell = values.first_misfit(column, re.compile("|".join(values.TRUE | values.FALSE), re.I)) or (0, "")
-        raise MisfitError(row, cell, "yes or no, true or false, 1 or 0")
+    if role == "boolean" and values.flags(column) is None:
+        numbers = values.numbers(column)
+        if numbers is None or not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
+            row, cell = values.first_misfit(column, FLAG if numbers is None else ZERO_OR_ONE) or (0, "")
+            raise MisfitError(row, cell, "yes or no, true or false, 1 or 0")
     if role == "tags" and not values.is_list(column.type):
-        return Guess("tags", "as told", {"separator": _separator(values.texts(column)) or ";"})
+        cells = values.without_missing_words(values.texts(column))
+        return Guess("tags", "as told", {"separator": _separator(cells.filter(pc.not_equal(cells, ""))) or ";"})
     return Guess(role, "as told")
 
 

@@ -116,7 +116,8 @@ def moments(column: Any, format: str | None = None) -> tuple[Floats, str] | None
     if is_moment(column.type):
         flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         return _seconds(flat), "timestamp"
-    if is_number(column.type) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+    whole = pa.types.is_integer(column.type)  # 20240531
+    if (is_number(column.type) and not whole) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return None
     words = without_missing_words(texts(column))
     words = pc.replace_substring_regex(words, r"(\d{2}:\d{2}:\d{2})\.\d+", r"\1")
