@@ -178,15 +178,33 @@ def _missing_share(column: Any) -> float:
 
 
 def _surprises(column: PreparedColumn, values_of: Any) -> list[str]:
-    """Levels that the encoder does not know."""
+    """Levels that the encoder does not know, and values that are not of its kind any more."""
     if not isinstance(column.encoder, Levels):
-        return []
+        return _misfit(column, values_of)
     strange = column.encoder.strangers(values_of)
     if not strange:
         return []
     return [
         f"column {column.name!r} has {len(strange)} level(s) that were not there in training, such as {strange[0]!r}"
     ]
+
+
+def _misfit(column: PreparedColumn, values_of: Any) -> list[str]:
+    role: Role = "number" if column.role == "count" else column.role
+    if role not in ("number", "boolean", "date") or values_of.null_count == len(values_of):
+        return []
+    try:
+        roles.declared(role, values_of)
+    except roles.MisfitError as error:
+        if role == "boolean" and values.numbers(values_of) is not None:
+            return []
+        if error.cell.lower() in values.MISSING:
+            return []
+        return [
+            f"column {column.name!r} holds {error.cell!r} in row {error.row + 1}, which is not {error.expected}; the "
+            "whole column counts as missing for all nodes"
+        ]
+    return []
 
 
 def _joined(blocks: Sequence[Block], rows: int) -> Block:
