@@ -121,7 +121,9 @@ def test_too_many_types_are_no_types(folder: Path) -> None:
     rows = "".join(f"a,b,1,kind {number},2024-03-01,x\n" for number in range(21))
     graph = load(written(folder, EDGES.splitlines()[0] + "\n" + rows), columns=COLUMNS)
     assert graph.relations == {}
-    assert any("edge column 'kind': 21 different values are too many for types of edges" in note for note in graph.notes)
+    assert any(
+        "edge column 'kind': 21 different values are too many for types of edges" in note for note in graph.notes
+    )
     rows = "".join(f"a,b,1,kind {number},2024-03-01,x\n" for number in range(20))
     assert len(load(written(folder, EDGES.splitlines()[0] + "\n" + rows), columns=COLUMNS).relations) == 20
 
@@ -158,7 +160,9 @@ STRANGERS = EDGES + "a,zed,1,card,2024-03-09,\nzed,yak,2,card,2024-03-09,\n"
 
 def test_strangers_among_the_ends_are_an_error_by_default(folder: Path) -> None:
     written(folder, STRANGERS)
-    with pytest.raises(DataError, match=r"2 edge\(s\) name 2 node\(s\) .* the first is 'zed' in line 7;.*--unknown add"):
+    with pytest.raises(
+        DataError, match=r"2 edge\(s\) name 2 node\(s\) .* the first is 'zed' in line 7;.*--unknown add"
+    ):
         load(folder, columns=COLUMNS)
 
 
@@ -201,6 +205,19 @@ def test_strangers_on_the_command_line(folder: Path) -> None:
     assert document("inspect", folder, *words, "--unknown", "add")["nodes"] == 6
     message = refused("inspect", folder, *words, "--unknown", "keep")
     assert "--unknown is 'keep'; expected error or drop or add" in message
+
+
+def test_a_type_that_no_edge_has_any_more_counts_as_no_edges(folder: Path) -> None:
+    graph = load(folder, columns=COLUMNS)
+    edges = EDGES.replace("cash", "card").replace("transfer", "card")
+    later = load(written(folder, edges), columns=COLUMNS, preparation=graph.preparation)
+    assert later.feature_names == graph.feature_names
+    columns = features(later)
+    for kind in ("cash", "transfer"):
+        assert columns[f"links: log out-degree by kind={kind}"] == [0, 0, 0, 0]
+        assert columns[f"links: log in-degree by kind={kind}"] == [0, 0, 0, 0]
+    np.testing.assert_allclose(np.expm1(columns["links: log out-degree by kind=card"]), [2, 1, 1, 0], atol=1e-6)
+    assert not any("kind" in note for note in later.notes)
 
 
 def rows_of(text: str) -> list[dict[str, Any]]:
@@ -322,7 +339,9 @@ def test_networkx_reads_types_and_numbers_of_edges(folder: Path) -> None:
     for row in rows_of(NODES):
         graph.add_node(row["person"], **{name: row[name] for name in row if name != "person"})
     for row in rows_of(EDGES):
-        graph.add_edge(row["payer"], row["payee"], **{name: row[name] for name in row if name not in ("payer", "payee")})
+        graph.add_edge(
+            row["payer"], row["payee"], **{name: row[name] for name in row if name not in ("payer", "payee")}
+        )
     ours, plain = from_networkx(graph, label="role", scale="none"), load(folder, columns=COLUMNS)
     assert list(ours.relations) == list(plain.relations)
     assert features(ours) == features(plain)
@@ -381,11 +400,11 @@ OPTIONS = (
 
 def test_a_file_of_columns_says_the_same_as_options(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "columns.toml").write_text(TOML)
-    told_by_file = document("inspect", folder, "--columns", tmp_path / "columns.toml")
-    assert told_by_file == document("inspect", folder, *OPTIONS)
-    roles = {column["column"]: column["role"] for column in told_by_file["columns"]}
+    by_file = document("inspect", folder, "--columns", tmp_path / "columns.toml")
+    assert by_file == document("inspect", folder, *OPTIONS)
+    roles = {column["column"]: column["role"] for column in by_file["columns"]}
     assert (roles["age"], roles["likes"], roles["city"]) == ("category", "drop", "category")
-    assert not told_by_file["directed"]
+    assert not by_file["directed"]
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:

@@ -272,7 +272,9 @@ def messy(rows: int = 60) -> dict[str, Any]:
         "opened": pa.array([str(day) for day in days]),
         "country": pa.array(rng.choice(["DE", "FR", "IT", ""], rows).tolist()),
         "likes": pa.array([";".join(rng.choice(["chess", "tea", "jazz"], 2)) for _ in range(rows)]),
-        "bio": pa.array([" ".join(rng.choice("many old rivers run under quiet light".split(), 6)) for _ in range(rows)]),
+        "bio": pa.array(
+            [" ".join(rng.choice("many old rivers run under quiet light".split(), 6)) for _ in range(rows)]
+        ),
         "code": pa.array([f"R{number:03d}" for number in range(rows)]),
         "version": pa.array(["2.1b"] * rows),
     }
