@@ -50,7 +50,13 @@ def test_every_labelled_node_is_predicted_once_out_of_fold(run: Path, folder: Pa
     out = tmp_path / "p.csv"
     report = document("predict", run, "--out-of-fold", "--out", out)
     graph = load(folder)
-    assert report == {"out": str(out), "predictions": graph.labelled.size, "new_nodes": 0, "notes": []}
+    assert report == {
+        "out": str(out),
+        "predictions": graph.labelled.size,
+        "new_nodes": 0,
+        "threshold": None,
+        "notes": [],
+    }
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert list(rows[0])[:3] == ["node", "label", "predicted"]
     assert [int(row["node"]) for row in rows] == graph.labelled.tolist()

@@ -220,6 +220,18 @@ def test_a_type_that_no_edge_has_any_more_counts_as_no_edges(folder: Path) -> No
     assert not any("kind" in note for note in later.notes)
 
 
+def test_edges_to_be_scored_may_lack_columns(folder: Path) -> None:
+    graph = load(folder, columns=COLUMNS)
+    bare = "payee,payer\nb,a\nc,b\n"
+    later = load(written(folder, bare), columns=COLUMNS, preparation=graph.preparation)
+    assert later.edge_index.T.tolist() == [[0, 1], [1, 2]]
+    assert later.feature_names == graph.feature_names
+    for name in ("links: log out-degree by kind=cash", "links: out amount, sum", "links: in at, mean"):
+        assert f"column {name!r} is not in this table; it counts as missing for all nodes" in later.notes
+    with pytest.raises(DataError, match=r"has no column 'payee' \(--target\)"):
+        load(written(folder, "payer,to\na,b\n"), columns=COLUMNS, preparation=graph.preparation)
+
+
 def rows_of(text: str) -> list[dict[str, Any]]:
     def cell(value: str) -> Any:
         if value.isdigit():

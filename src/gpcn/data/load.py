@@ -126,9 +126,9 @@ def _load_tables(
         columns = columns.as_read_before(preparation.reading)
     if edges.suffix.lower() in delimited.EDGE_LISTS:
         edge_table = SourceTable(delimited.read_edge_list(edges), str(edges))
-        columns = columns.in_edges(edge_table.data.column_names, str(edges))
+        columns = columns.in_edges(edge_table.data.column_names, str(edges), lenient=scored)
     else:
-        columns = columns.in_edges(delimited.column_names(edges), str(edges))
+        columns = columns.in_edges(delimited.column_names(edges), str(edges), lenient=scored)
         ends = (str(columns.source), str(columns.target), *([columns.type] if columns.type else []))
         table = delimited.read_table(edges, text=ends, may_be_empty=nodes is not None)
         edge_table = SourceTable(table, str(edges), delimited.first_line(edges))
