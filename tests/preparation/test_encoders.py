@@ -32,6 +32,8 @@ PROSE = [
     "42 naïve rivers über old",
     None,
     "nothing here occurs elsewhere",
+    "light in the morning",
+    "the light, the light, the old light",
 ]
 
 
@@ -56,6 +58,8 @@ def test_words_are_scikit_learns_tf_idf() -> None:
     reference = TfidfVectorizer(vocabulary=list(encoder.words), token_pattern=r"(?u)\b\w\w+\b")
     expected = reference.fit_transform([text or "" for text in PROSE]).toarray()
     np.testing.assert_allclose(encoded(encoder, PROSE), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.idf, reference.idf_, rtol=1e-12)
+    assert len(set(encoder.idf)) > 1
     assert encoder.names[0] == f"c~{encoder.words[0]}"
 
 

@@ -137,6 +137,15 @@ def test_prose_with_commas_is_text() -> None:
     assert role(texts(*cells)) == "text"
 
 
+def test_names_with_a_comma_are_no_tags() -> None:
+    assert role(texts(*(f"smith{number}, anna{number}" for number in range(60)))) == "text"
+
+
+def test_long_entries_are_no_tags() -> None:
+    entries = [f"{word * 8} {word}" for word in ("lorem", "ipsum", "dolor")]
+    assert role(texts(*[f"{entries[0]};{entries[1]}", entries[2], f"{entries[2]};{entries[0]}"] * 10)) == "category"
+
+
 def test_prose_names_and_categories() -> None:
     assert role(texts(*(sentence(9) for _ in range(60)))) == "text"
     assert role(texts(*(f"person number {number}" for number in range(60)))) == "text"
@@ -183,8 +192,8 @@ MISFITS = {
 def test_a_column_that_is_not_what_the_user_says(wanted: Any) -> None:
     cells, row, cell, expected = MISFITS[wanted]
     with pytest.raises(MisfitError, match=expected) as caught:
-        Preparation.fit({"mine": texts(*cells)}, declared={"mine": wanted})
-    assert (caught.value.row, caught.value.cell, caught.value.column) == (row, cell, "mine")
+        Preparation.fit({"size": texts(*cells)}, declared={"size": wanted})
+    assert (caught.value.row, caught.value.cell, caught.value.column) == (row, cell, "size")
 
 
 def test_numbers_that_are_no_flags_are_not_taken_as_flags() -> None:
