@@ -85,7 +85,8 @@ def test_options_name_the_columns(folder: Path) -> None:
         *("inspect", folder / "edges.csv", "--nodes", folder / "nodes.csv", "--source", "target", "--target", "source"),
         *("--features", "feature_0,feature_1", "--split", "split_3", "--label", "label", "--id", "id"),
     )
-    assert (facts["features"], facts["splits"]) == (2, 1)
+    assert [column["column"] for column in facts["columns"]][:2] == ["feature_0", "feature_1"]
+    assert (facts["features"], facts["splits"]) == (4, 1)  # and the two degrees
 
 
 def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_training_without_splits_and_with_random_ones(folder: Path, tmp_path: Pa
     edges.mkdir()
     (edges / "edges.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(29)))
     (edges / "nodes.csv").write_text("id,label,f\n" + "".join(f"{i},{i % 2},{i}\n" for i in range(30)))
-    assert "has no splits" in refused("train", edges, "--model", "mlp", *TINY)
+    assert len(document("train", edges, "--model", "mlp", *TINY)["splits"]) == 5
     assert len(document("train", edges, "--model", "mlp", "--random-splits", 2, *TINY)["splits"]) == 2
 
 

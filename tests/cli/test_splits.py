@@ -34,7 +34,7 @@ def test_shares_and_folds_are_what_convert_writes(folder: Path, tmp_path: Path) 
 
 def test_compare_takes_folds(folder: Path) -> None:
     compared = document("compare", folder, "--models", "mlp", *TINY, "--folds", 2)
-    assert compared["models"][0]["model"] == "mlp"
+    assert {row["model"] for row in compared["models"]} == {"mlp", "majority"}
 
 
 def test_a_study_remembers_its_folds(folder: Path, tmp_path: Path) -> None:
@@ -50,7 +50,13 @@ def test_every_labelled_node_is_predicted_once_out_of_fold(run: Path, folder: Pa
     out = tmp_path / "p.csv"
     report = document("predict", run, "--out-of-fold", "--out", out)
     graph = load(folder)
-    assert report == {"out": str(out), "predictions": graph.labelled.size, "new_nodes": 0, "notes": []}
+    assert report == {
+        "out": str(out),
+        "predictions": graph.labelled.size,
+        "new_nodes": 0,
+        "threshold": None,
+        "notes": [],
+    }
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert list(rows[0])[:3] == ["node", "label", "predicted"]
     assert [int(row["node"]) for row in rows] == graph.labelled.tolist()
@@ -108,7 +114,27 @@ def test_wrong_words_for_splits(run: Path, folder: Path, tmp_path: Path) -> None
     assert "no meaning with folds" in refused(*words, "--folds", 2, "--train", 0.6)
     assert "count of a split plan is -1; expected 0 or more" in refused(*words, "--random-splits", -1)
     assert "--split-by names no column" in refused(*words, "--split-by", "")
-    assert "needs the table of nodes" in refused("convert", folder, "--split-by", "when", "--out", tmp_path / "g.npz")
+    target = ("--out", tmp_path / "g.npz")
+    assert "has no column 'when' (--split-by)" in refused("convert", folder, "--split-by", "when", *target)
+    document("convert", folder, *target)
+    assert "needs the table of nodes" in refused("convert", *target[1:], "--split-by", "when", *target)
+    assert "holds neither dates nor numbers" in refused("convert", folder, "--split-by", "id", *target)
+
+
+def test_splits_by_a_column_of_the_nodes(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(39)))
+    rows = (f"n{i},{'ab'[i % 2]},{i % 7},2024-{1 + i // 28:02d}-{1 + i % 28:02d},h{i // 4}\n" for i in range(40))
+    (tmp_path / "nodes.csv").write_text("id,label,f,since,household\n" + "".join(rows))
+    document("convert", tmp_path, "--split-by", "since", "--out", tmp_path / "time.npz")
+    (split,) = load(tmp_path / "time.npz").splits
+    assert split.train.max() < split.val.min() <= split.val.max() < split.test.min()
+    document("convert", tmp_path, "--split-group", "household", "--out", tmp_path / "group.npz")
+    for split in load(tmp_path / "group.npz").splits:
+        parts = [{int(node) // 4 for node in getattr(split, role)} for role in ("train", "val", "test")]
+        assert not (parts[0] & parts[1] or parts[0] & parts[2] or parts[1] & parts[2])
+    words = ("train", tmp_path, "--split-by", "since", "--model", "mlp", *TINY)
+    assert len(document(*words, "--out", tmp_path / "run")["splits"]) == 1
+    assert graph_of(Run.open(tmp_path / "run")).splits[0].equals(load(tmp_path / "time.npz").splits[0])
     assert "leave GRAPH and --unlabelled out" in refused("predict", run, folder, "--out-of-fold")
     assert "split 9" in refused("predict", run, "--out-of-fold", "--splits", 9)
     (run / "split-01" / "predictions.npz").write_bytes(b"")

@@ -61,8 +61,11 @@ class Columns:
             if role not in ROLES:
                 raise ConfigError(f"column {name!r} is to be {role!r}; expected one of {', '.join(ROLES)}")
 
-    def in_edges(self, names: Sequence[str], where: str) -> Columns:
-        """The same with `source`, `target` and `weight` settled for a table with these columns."""
+    def in_edges(self, names: Sequence[str], where: str, *, lenient: bool = False) -> Columns:
+        """The same with `source`, `target`, `weight` and `type` settled for a table with these columns.
+
+        A table to be scored may be `lenient`: it may lack the types of edges.
+        """
         source = _find(names, self.source, SOURCES, where, "--source")
         target = _find(names, self.target, TARGETS, where, "--target")
         if source is None and target is None and len(names) >= 2:
@@ -80,9 +83,8 @@ class Columns:
                 "name them with --source and --target"
             )
         weight = _find(names, self.weight, WEIGHTS, where, "--weight")
-        kind = _find(
-            [name for name in names if name not in (source, target, weight)], self.type, TYPES, where, "--type"
-        )
+        others = [name for name in names if name not in (source, target, weight)]
+        kind = None if lenient and self.type not in others else _find(others, self.type, TYPES, where, "--type")
         return replace(self, source=source, target=target, weight=weight, type=kind)
 
     def as_read_before(self, reading: Mapping[str, Any]) -> Columns:
@@ -121,8 +123,11 @@ class Columns:
         splits = self.splits or tuple(name for name in names if SPLIT_NAME.fullmatch(name))
         features = self.features
         if features is None:
-            taken = (identity, label, *splits)
-            features = tuple(name for name in names if name not in taken and not UNNAMED.fullmatch(name))
+            taken = {identity, label, *splits}
+            splits_or_nameless = (SPLIT_NAME.fullmatch, UNNAMED.fullmatch)
+            features = tuple(
+                name for name in names if name not in taken and not any(fits(name) for fits in splits_or_nameless)
+            )
         if len(set(features)) < len(features):
             raise DataError(f"{where}: --features names a column twice; expected each once")
         present = set(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from gpcn.preparation import values
+from gpcn.preparation.scalars import MISSING
 from gpcn.types import IntVector
 from gpcn.validation import edges_to_adjacency
 
@@ -19,11 +21,17 @@ Floats = npt.NDArray[np.float64]
 
 
 def relations(
-    kinds: Any, ends: IntVector, nodes: int, weights: npt.NDArray[Any] | None, *, undirected: bool
+    kinds: Any,
+    ends: IntVector,
+    nodes: int,
+    weights: npt.NDArray[Any] | None,
+    *,
+    undirected: bool,
+    known: Collection[str] = (),
 ) -> tuple[dict[str, sp.csr_array], str]:
-    """Edges by type, and a note where there are too many types to be types."""
+    """Edges by type, and a note where there are too many types to be types; `known` types may have no edges."""
     words = values.without_missing_words(values.texts(kinds))
-    names = sorted(pc.unique(words).to_pylist())
+    names = sorted({*pc.unique(words).to_pylist(), *("" if name == MISSING else name for name in known)})
     if len(names) > MOST_TYPES:
         return {}, f"{len(names):,} different values are too many for types of edges; all edges count as one type"
     if len(names) < 2:
@@ -33,8 +41,14 @@ def relations(
     for code, name in enumerate(names):
         chosen = codes == code
         matrix = edges_to_adjacency(ends[:, chosen], nodes, None if weights is None else weights[chosen])
-        matrices[name or "(missing)"] = matrix.maximum(matrix.T) if undirected else matrix
+        matrices[name or MISSING] = matrix.maximum(matrix.T) if undirected else matrix
     return matrices, ""
+
+
+def known_types(columns: Collection[str], column: str) -> list[str]:
+    """The types that the degrees among `columns` of features were counted by."""
+    starts = [f"links: log {side} by {column}=" for side in ("out-degree", "degree")]
+    return [name.removeprefix(start) for name in columns for start in starts if name.startswith(start)]
 
 
 def type_degrees(matrices: dict[str, sp.csr_array], column: str, *, directed: bool) -> dict[str, Floats]:

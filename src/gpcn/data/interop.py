@@ -191,7 +191,7 @@ def from_arrow(
     """A graph from two Arrow tables; `where` says what to call them in messages."""
     if preparation is not None:
         columns = columns.as_read_before(preparation.reading)
-    columns = columns.in_edges(edges.column_names, where[0])
+    columns = columns.in_edges(edges.column_names, where[0], lenient=preparation is not None)
     if nodes is not None:
         columns = columns.in_nodes(nodes.column_names, where[1], lenient=preparation is not None)
     tables = (SourceTable(edges, where[0]), None if nodes is None else SourceTable(nodes, where[1]))

@@ -124,13 +124,14 @@ def _load_tables(
     preparation: Preparation | None,
     **described: Any,
 ) -> Graph:
-    if preparation is not None and "feature_names" not in described:
+    scored = preparation is not None and "feature_names" not in described
+    if preparation is not None and scored:
         columns = columns.as_read_before(preparation.reading)
     if edges.suffix.lower() in delimited.EDGE_LISTS:
         edge_table = SourceTable(delimited.read_edge_list(edges), str(edges))
-        columns = columns.in_edges(edge_table.data.column_names, str(edges))
+        columns = columns.in_edges(edge_table.data.column_names, str(edges), lenient=scored)
     else:
-        columns = columns.in_edges(delimited.column_names(edges), str(edges))
+        columns = columns.in_edges(delimited.column_names(edges), str(edges), lenient=scored)
         ends = (str(columns.source), str(columns.target), *([columns.type] if columns.type else []))
         table = delimited.read_table(edges, text=ends, may_be_empty=nodes is not None)
         edge_table = SourceTable(table, str(edges), delimited.first_line(edges))
@@ -139,7 +140,7 @@ def _load_tables(
         if not nodes.is_file():
             raise DataError(f"{nodes} is not a file; check --nodes")
         names = delimited.column_names(nodes)
-        columns = columns.in_nodes(names, str(nodes), lenient=preparation is not None)
+        columns = columns.in_nodes(names, str(nodes), lenient=scored)
         texts = [name for name in (columns.id, columns.label, *(columns.splits or ())) if name]
         table = delimited.read_table(nodes, text=texts, only=(*texts, *(columns.features or ())))
         node_table = SourceTable(table, str(nodes), delimited.first_line(nodes))

@@ -92,9 +92,13 @@ def assemble(
     relations: dict[str, Any] = {}
     if columns.type:
         kinds = ends.of(edges.data.column(columns.type))
-        relations, problem = edge_columns.relations(kinds, ends.edges, count, weights, undirected=columns.undirected)
+        fitted = [column.name for column in preparation.columns] if preparation else []
+        known = edge_columns.known_types(fitted, columns.type)
+        relations, problem = edge_columns.relations(
+            kinds, ends.edges, count, weights, undirected=columns.undirected, known=known
+        )
         notes += [f"edge column {columns.type!r}: {problem}"] if problem else []
-    scored = preparation is not None  # a table to be scored: strange labels and splits do not matter
+    scored = preparation is not None and feature_names is None  # labels and splits of a table to be scored may be odd
     labels, label_names = read_labels(nodes, columns, count, require_labels, notes, lenient=scored)
     fields: dict[str, Any] = {}
     if feature_names is not None:

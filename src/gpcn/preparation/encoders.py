@@ -7,12 +7,13 @@ again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from gpcn.preparation import values
 from gpcn.preparation.roles import Guess
-from gpcn.preparation.scalars import Dates, Flags, Numbers, Scale
+from gpcn.preparation.scalars import CALENDAR, Dates, Flags, Numbers, Scale
 from gpcn.preparation.symbols import Levels, Tags, Words, category_cells
 
 Encoder: TypeAlias = Numbers | Flags | Levels | Dates | Tags | Words
@@ -24,7 +25,39 @@ def load(role: str, state: Mapping[str, Any]) -> Encoder:
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in state.items()}
     if role == "date":
         fields["days"] = Numbers(**state["days"])
-    return KINDS["boolean" if role == "count" else role](**fields)
+    encoder = KINDS["boolean" if role == "count" else role](**fields)
+    _check(encoder)
+    return encoder
+
+
+def _check(encoder: Encoder) -> None:
+    """Refuse a state whose values are not of the kind that fitting gives."""
+    for name, value in vars(encoder).items():
+        if name == "days":
+            _check(value)
+        elif not _is_fine(name, value):
+            raise ValueError(f"{name} of column {encoder.column!r} is {str(value)[:60]!r}")
+    if isinstance(encoder, Words) and len(encoder.idf) != len(encoder.words):
+        raise ValueError(f"column {encoder.column!r} has {len(encoder.words)} words and {len(encoder.idf)} weights")
+
+
+def _is_fine(name: str, value: Any) -> bool:
+    if name in ("missing", "other"):
+        return isinstance(value, bool)
+    if name in ("median", "spread", "mean", "std"):
+        return _is_number(value) and (name in ("median", "mean") or value > 0)
+    if name == "idf":
+        return isinstance(value, tuple) and all(map(_is_number, value))
+    if name in ("levels", "tags", "words", "parts"):
+        known = name != "parts" or set(value) <= set(CALENDAR)
+        return isinstance(value, tuple) and all(isinstance(item, str) for item in value) and known
+    if name == "scale":
+        return value in get_args(Scale)
+    return isinstance(value, str) or (name == "separator" and value is None)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def fit(name: str, column: Any, guess: Guess, scale: Scale) -> Encoder:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
@@ -171,7 +172,7 @@ def _missing_share(column: Any) -> float:
     if values.is_number(column.type):
         numbers = values.numbers(column)
         return float(np.isnan(numbers).sum()) / rows if numbers is not None else 0.0
-    if values.is_list(column.type) or values.is_moment(column.type):
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or values.is_moment(column.type):
         return float(column.null_count) / rows
     empty = pc.equal(values.without_missing_words(values.texts(column)), "")
     return float(pc.sum(empty).as_py() or 0) / rows

@@ -59,7 +59,7 @@ def guess(name: str, column: Any) -> Guess:
 
 def declared(role: Role, column: Any) -> Guess:
     """The role the user names, with what reading the column needs; a misfit is refused with its first value."""
-    if role == "number":
+    if role in ("number", "count"):
         numbers = values.numbers(column)
         if numbers is None:
             raise MisfitError.first(column, NUMERIC, "a number")
@@ -69,10 +69,13 @@ def declared(role: Role, column: Any) -> Guess:
             row, cell = _first_without_a_date(column)
             raise MisfitError(row, cell, "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format")
         return Guess("date", "as told", {"format": moments[1]})
-    if role == "boolean" and values.flags(column) is None and values.numbers(column) is None:
-        raise MisfitError.first(column, FLAG, "yes or no, true or false, 1 or 0")
+    if role == "boolean" and values.flags(column) is None:
+        numbers = values.numbers(column)
+        if numbers is None or not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
+            raise MisfitError.first(column, FLAG, "yes or no, true or false, 1 or 0")
     if role == "tags" and not values.is_list(column.type):
-        return Guess("tags", "as told", {"separator": _separator(values.texts(column)) or ";"})
+        cells = values.without_missing_words(values.texts(column))
+        return Guess("tags", "as told", {"separator": _separator(cells.filter(pc.not_equal(cells, ""))) or ";"})
     return Guess(role, "as told")
 
 

@@ -18,6 +18,7 @@ Scale: TypeAlias = Literal["robust", "standard", "none"]
 Dense: TypeAlias = npt.NDArray[np.float32]
 MISSING = "(missing)"
 QUARTILES_OF_A_NORMAL = 1.349
+LARGEST = 1e150  # numbers beyond have no square
 CALENDAR = {"month": (1 / 12, "month"), "weekday": (1 / 7, "day_of_week"), "hour": (1 / 24, "hour")}
 
 
@@ -41,6 +42,7 @@ class Numbers:
     @classmethod
     def fit(cls, column: str, numbers: Floats, scale: Scale) -> Numbers:
         """From the numbers of a column, NaN where missing."""
+        numbers = np.clip(numbers, -LARGEST, LARGEST)
         present = numbers[~np.isnan(numbers)]
         if present.size == 0:
             present = np.zeros(1)
@@ -57,7 +59,12 @@ class Numbers:
 
     def tame(self, numbers: Floats) -> Floats:
         """Before centring."""
-        return np.arcsinh((numbers - self.median) / self.spread) if self.scale == "robust" else numbers
+        numbers = np.clip(numbers, -LARGEST, LARGEST)
+        if self.scale != "robust":
+            return numbers
+        with np.errstate(over="ignore"):
+            ratio = (numbers - self.median) / self.spread
+        return np.arcsinh(np.clip(ratio, -np.finfo(np.float64).max, np.finfo(np.float64).max))
 
     @property
     def names(self) -> list[str]:

@@ -59,13 +59,16 @@ def is_moment(kind: Any) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
 def is_list(kind: Any) -> bool:
     """Whether an Arrow type holds lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type holds texts, in any of the ways that data frames store them."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def texts(column: Any) -> Any:
@@ -103,7 +106,7 @@ def flags(column: Any) -> Floats | None:
     """Yes and no, true and false as 1 and 0, missing NaN; `None` where some value is neither."""
     if pa.types.is_boolean(column.type):
         return numbers(column)
-    if not _is_text(column.type):
+    if not is_text(column.type):
         return None
     words = pc.utf8_lower(without_missing_words(texts(column)))
     distinct = set(pc.unique(words).to_pylist()) - {""}
