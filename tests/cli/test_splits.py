@@ -118,7 +118,11 @@ def test_wrong_words_for_splits(run: Path, folder: Path, tmp_path: Path) -> None
     assert "has no column 'when' (--split-by)" in refused("convert", folder, "--split-by", "when", *target)
     document("convert", folder, *target)
     assert "needs the table of nodes" in refused("convert", *target[1:], "--split-by", "when", *target)
-    assert "holds neither dates nor numbers" in refused("convert", folder, "--split-by", "id", *target)
+    assert "holds neither dates nor numbers" in refused("convert", folder, "--split-by", "split_0", *target)
+    assert "leave GRAPH and --unlabelled out" in refused("predict", run, folder, "--out-of-fold")
+    assert "split 9" in refused("predict", run, "--out-of-fold", "--splits", 9)
+    (run / "split-01" / "predictions.npz").write_bytes(b"")
+    assert "predictions.npz" in refused("predict", run, "--out-of-fold")
 
 
 def test_splits_by_a_column_of_the_nodes(tmp_path: Path) -> None:
@@ -135,10 +139,6 @@ def test_splits_by_a_column_of_the_nodes(tmp_path: Path) -> None:
     words = ("train", tmp_path, "--split-by", "since", "--model", "mlp", *TINY)
     assert len(document(*words, "--out", tmp_path / "run")["splits"]) == 1
     assert graph_of(Run.open(tmp_path / "run")).splits[0].equals(load(tmp_path / "time.npz").splits[0])
-    assert "leave GRAPH and --unlabelled out" in refused("predict", run, folder, "--out-of-fold")
-    assert "split 9" in refused("predict", run, "--out-of-fold", "--splits", 9)
-    (run / "split-01" / "predictions.npz").write_bytes(b"")
-    assert "predictions.npz" in refused("predict", run, "--out-of-fold")
 
 
 def test_what_was_decided_is_said(folder: Path, tmp_path: Path) -> None:

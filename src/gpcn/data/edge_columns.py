@@ -75,7 +75,8 @@ def aggregates(name: str, column: Any, ends: IntVector, nodes: int, *, undirecte
         moments = values.moments(column)
         if moments is None:
             return None
-        numbers = (np.nanmax(moments[0]) - moments[0]) / values.DAY
+        last = np.nanmax(moments[0], initial=-np.inf)
+        numbers = (last - moments[0]) / values.DAY
     if undirected:
         sides = {"": np.concatenate([ends[0], ends[1]])}
         numbers = np.concatenate([numbers, numbers])

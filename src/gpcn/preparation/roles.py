@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from gpcn.errors import DataError
 from gpcn.preparation import values
-from gpcn.preparation.misfits import FLAG, LOCAL_NUMBER, NUMERIC, MisfitError
+from gpcn.preparation.misfits import FLAG, LOCAL_NUMBER, NUMERIC, MisfitError, first_without_a_date
 from gpcn.preparation.values import SEPARATORS
 
 Role: TypeAlias = Literal["number", "count", "boolean", "category", "date", "tags", "text", "id", "constant", "drop"]
@@ -66,8 +66,8 @@ def declared(role: Role, column: Any) -> Guess:
     if role == "date":
         moments = values.moments(column) or values.moments(column, values.DIGITS)
         if moments is None:
-            row, cell = _first_without_a_date(column)
-            raise MisfitError(row, cell, "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format")
+            expected = "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format"
+            raise first_without_a_date(column, None, expected)
         return Guess("date", "as told", {"format": moments[1]})
     if role == "boolean" and values.flags(column) is None:
         numbers = values.numbers(column)
@@ -171,21 +171,3 @@ def _refuse_broken_numbers(cells: Any, distinct: Any) -> None:
     if not numeric and all(LOCAL_NUMBER.fullmatch(kind) for kind in kinds) and not any("/" in kind for kind in kinds):
         odd = kinds[0]
         raise MisfitError(int(pc.index(cells, odd).as_py()), odd, "a number with a decimal point and no other marks")
-
-
-def _first_without_a_date(column: Any) -> tuple[int, str]:
-    """The first value that the best format does not fit."""
-    cells = values.without_missing_words(values.texts(column))
-    best: tuple[int, Any] | None = None
-    for candidate in values.DATE_FORMATS:
-        parsed = pc.strptime(
-            pc.if_else(pc.equal(cells, ""), None, cells), format=candidate, unit="s", error_is_null=True
-        )
-        fits = len(parsed) - parsed.null_count
-        if best is None or fits > best[0]:
-            best = (fits, parsed)
-    misses = best[1].is_null().to_numpy(zero_copy_only=False) if best else np.ones(len(cells), bool)
-    present = pc.not_equal(cells, "").to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(misses & present)
-    row = int(rows[0]) if rows.size else 0
-    return row, str(cells[row].as_py()) if len(cells) else ""

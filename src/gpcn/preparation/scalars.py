@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpcn.preparation import values
-from gpcn.preparation.misfits import FLAG, NEVER, NUMERIC, MisfitError
+from gpcn.preparation.misfits import FLAG, NUMERIC, MisfitError, first_without_a_date
 from gpcn.preparation.values import DAY, Floats
 
 Scale: TypeAlias = Literal["robust", "standard", "none"]
@@ -170,7 +170,7 @@ class Dates:
         """Elapsed time and the calendar; a missing date has no place in the calendar."""
         seconds = np.full(rows, np.nan) if column is None else read_moments(column, self.format)
         if seconds is None:
-            raise MisfitError.first(column, NEVER, f"a date like those before ({self.format})", self.column)
+            raise first_without_a_date(column, self.format, f"a date like those before ({self.format})", self.column)
         blocks = [self.days.encode_numbers(seconds / DAY)]
         absent = np.isnan(seconds)
         stamps = pa.array(np.where(absent, 0, seconds).astype(np.int64), pa.timestamp("s"))
