@@ -86,6 +86,7 @@ def run_models(
     from gpcn.training.comparison import compare as compare_results
     from gpcn.training.config import TRAINING, TrainConfig
     from gpcn.training.runs import train
+    from gpcn.training.usual import usual_settings
 
     known = {name: {each.name for each in (*zoo.entry(name).hyperparameters, *TRAINING)} for name in names}
     stray = [key for key in settings if not any(key in own for own in known.values())]
@@ -93,9 +94,8 @@ def run_models(
         raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")
     results = []
     for name in names:
-        config = TrainConfig.of(
-            name, seed=seed, **{key: value for key, value in settings.items() if key in known[name]}
-        )
+        chosen = {key: value for key, value in settings.items() if key in known[name]}
+        config = TrainConfig.of(name, seed=seed, **{**usual_settings(graph, name), **chosen})
         with training_progress(name, graph.metric) as tick:
             results.append(train(graph, config, out=None if out is None else out / name, tick=tick, **options))
     return compare_results(graph, results)

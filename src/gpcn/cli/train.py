@@ -66,6 +66,7 @@ def train(
     from gpcn.cli.progress import training_progress
     from gpcn.training.config import TrainConfig
     from gpcn.training.runs import train as run
+    from gpcn.training.usual import usual_settings
 
     if model == "auto" and (settings or config or recipe):
         raise ConfigError("--model auto chooses all settings; leave --set, --config and --recipe out, or name a model")
@@ -79,6 +80,8 @@ def train(
     if not json:
         print_notes(reading_notes(loaded))
     told = options.origin(graph)
+    if config is None and recipe is None:
+        made = TrainConfig.of(**{**usual_settings(loaded, made.model), **changes})
     loaded = judge_by(parts.split(loaded, told, made.seed, quiet=json), told, metric)
     if model == "auto":
         train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json)
