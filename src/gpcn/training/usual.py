@@ -12,8 +12,8 @@ def usual_settings(graph: Graph, model: str) -> dict[str, Any]:
     """What differs from the defaults of `model` on this graph.
 
     The paper's models have no biases, and benchmarks keep it so. The columns of tables are centred and their classes
-    rarely of equal size; there a model without biases starts at a loss (average precision 93 instead of 96 on the preset
-    `fraud`), so the family has them on graphs from tables.
+    rarely of equal size; there a model without biases starts at a loss (average precision 93 instead of 96 on the
+    preset `fraud`), so the family has them on graphs from tables.
     """
     entry = zoo.entry(model)
     has_bias = any(setting.name == "bias" for setting in entry.hyperparameters)
