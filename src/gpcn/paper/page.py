@@ -26,8 +26,11 @@ score) can be compared like any other setting. One setting per model and dataset
 the GPCN family there are two recipes, what the paper prints (with what it leaves open chosen in this way) and what we
 found in two rounds; the tables show the one with the better validation score. The second round, in which each model
 tries what the first found for its siblings, was planned when the test scores of the first were known; it was run for
-all 36 cells of the family alike. Baselines have eight configurations of width 64 on two splits each, the same budget
-for all but one (H2GCN on twitch-de, where an epoch takes two seconds: one split, 60 epochs).
+all 36 cells of the family alike; deezer-europe came later and has a smaller search. Baselines on cornell, texas and
+wisconsin (GCNII: cornell alone), and LINK and LINKX on cora and citeseer, have the search of `paper.baseline_search`:
+27 and 18 configurations, two of them in the style of the method's authors, the best few compared on ten and three
+splits. All others have eight configurations of width 64 on two splits (H2GCN on twitch-de, where an epoch takes two seconds: one
+split, 60 epochs).
 """
 
 
