@@ -10,7 +10,7 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test browser accuracy reproduce lint types format bench bench-search bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy reproduce lint types format bench bench-search bench-tables bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -59,6 +59,10 @@ bench: $(STAMP)  ## one training epoch side by side with the alternatives (about
 
 bench-search: $(STAMP)  ## a search side by side with the obvious loop (about 15 minutes)
 	$(BIN)/python -W ignore benchmarks/search.py --save
+
+bench-tables: $(STAMP)  ## messy tables beside boosted trees, and the time to read tables (about 15 minutes; stop and resume)
+	$(BIN)/python -W ignore benchmarks/tables.py --save
+	$(BIN)/python -W ignore benchmarks/import.py --save
 
 bench-auto: $(STAMP)  ## auto on nine benchmarks, three splits, five minutes each (two hours; stop and resume)
 	$(BIN)/python -W ignore benchmarks/auto.py

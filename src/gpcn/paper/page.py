@@ -29,8 +29,8 @@ tries what the first found for its siblings, was planned when the test scores of
 all 36 cells of the family alike; deezer-europe came later and has a smaller search. Baselines on cornell, texas and
 wisconsin (GCNII: cornell alone), and LINK and LINKX on cora and citeseer, have the search of `paper.baseline_search`:
 27 and 18 configurations, two of them in the style of the method's authors, the best few compared on ten and three
-splits. All others have eight configurations of width 64 on two splits (H2GCN on twitch-de, where an epoch takes two seconds: one
-split, 60 epochs).
+splits. All others have eight configurations of width 64 on two splits (H2GCN on twitch-de, where an epoch takes two
+seconds: one split, 60 epochs).
 """
 
 
