@@ -320,3 +320,17 @@ def test_label_propagation(loops: bool, mask: bool) -> None:
     found = model(X, LINKS)
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(found[LONER].exp(), shares, rtol=1e-9, atol=1e-9)  # no label reaches it
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_link_and_linkx_count_a_node_as_its_own_neighbour_where_asked(loops: bool) -> None:
+    seen = A + torch.eye(NODES, dtype=torch.float64) if loops else A
+    if loops:
+        seen[LOOPED, LOOPED] = A[LOOPED, LOOPED] + 1
+    link = build(LINK, num_nodes=NODES, self_loops=loops)
+    torch.testing.assert_close(link(X, LINKS), seen @ link.links.weight + link.links.bias)
+    linkx = build(LINKX, num_nodes=NODES, layers=1, self_loops=loops)
+    links = seen @ linkx.edge_mlp.layers[0].weight + linkx.edge_mlp.layers[0].bias
+    nodes = X @ linkx.node_mlp.layers[0].weight + linkx.node_mlp.layers[0].bias
+    mixed = links + nodes + linkx.from_edges(links) + linkx.from_nodes(nodes)
+    torch.testing.assert_close(linkx(X, LINKS), linkx.final_mlp(torch.relu(mixed)))

@@ -93,6 +93,26 @@ def test_theory_is_drawn_where_some_datasets_are_there_and_others_not(tmp_path: 
     assert "γ = 0.25" in drawn
 
 
+def test_what_was_learned_stands_beside_where_it_starts(mirror: Path, tmp_path: Path) -> None:
+    words = ("learned", "--datasets", "texas,genius", "--models", "agpcn-link", "--splits", "0", "--out", tmp_path)
+    answer = run(mirror, *words)
+    assert answer.returncode == 0, answer.stderr
+    texas, genius = rows_of(tmp_path / "results" / "learned.csv")
+    assert (texas["dataset"], texas["method"], texas["mu_start"], texas["splits"]) == (
+        "texas",
+        "agpcn-link",
+        "0.99",
+        "1",
+    )
+    assert 0 < float(texas["mu"]) < 1
+    starts, learned = (json.loads(texas[name]) for name in ("theta_start", "theta"))
+    assert len(starts) == len(learned) == 3
+    assert starts == pytest.approx([1, 2 / 64, 1 / 64**2], rel=1e-3)
+    assert learned != starts
+    assert genius["status"].startswith("not available") or genius["mu"]
+    assert "## What was learned" in (tmp_path / "results" / "results.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

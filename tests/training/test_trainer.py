@@ -200,3 +200,25 @@ def test_the_model_runs_on_the_meta_device_without_touching_data() -> None:
     logits = problem.build(config)(problem.x, problem.adjacency)
     assert logits.device.type == "meta"
     assert logits.shape == (200, 3)
+
+
+def test_gpr_gnn_trains_its_coefficients_apart_and_drops_what_spreads() -> None:
+    settings = {"theta_decay": 0.0, "weight_decay": 0.5, "dropout": 0.0}
+    groups = trainer(graph(), model="gprgnn", **settings).optimizer.param_groups
+    decays = {tuple(parameter.shape): group["weight_decay"] for group in groups for parameter in group["params"]}
+    assert decays[(11,)] == 0.0
+    assert {decay for shape, decay in decays.items() if shape != (11,)} == {0.5}
+    assert not trainer(graph(), model="gprgnn", **settings).drops
+    assert trainer(graph(), model="gprgnn", propagation_dropout=0.5, **settings).drops
+
+
+@pytest.mark.parametrize(("prepared", "expected"), [(False, {}), (True, {"bias": True})])
+def test_the_family_has_biases_on_tables_alone(prepared: bool, expected: dict[str, bool]) -> None:
+    from dataclasses import replace
+
+    from gpcn.preparation.preparation import Preparation
+    from gpcn.training.usual import usual_settings
+
+    of_tables = replace(graph(), preparation=Preparation((), {}) if prepared else None)
+    for name in zoo.names():
+        assert usual_settings(of_tables, name) == (expected if zoo.entry(name).family == "gpcn" else {})
