@@ -12,7 +12,8 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from gpcn.data.columns import Columns
-from gpcn.data.tables import SourceTable, assemble
+from gpcn.data.edge_ends import SourceTable
+from gpcn.data.tables import assemble
 from gpcn.data.tables_out import feature_titles
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split

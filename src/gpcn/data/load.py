@@ -9,9 +9,10 @@ from gpcn.data import catalog, delimited, native, readers
 from gpcn.data.archives import read_npz
 from gpcn.data.benchmark import load_dataset
 from gpcn.data.columns import Columns
+from gpcn.data.edge_ends import SourceTable
 from gpcn.data.fetch import mirror_folder
 from gpcn.data.interop import from_networkx
-from gpcn.data.tables import SourceTable, assemble
+from gpcn.data.tables import assemble
 from gpcn.data.tables_out import read_description
 from gpcn.errors import ConfigError, DataError, near_matches
 from gpcn.graph import Graph

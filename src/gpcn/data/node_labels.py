@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpcn.data.columns import Columns
+from gpcn.data.edge_ends import SourceTable
 from gpcn.errors import DataError
 from gpcn.preparation import values
 from gpcn.types import UNKNOWN, IntVector
-
-if TYPE_CHECKING:
-    from gpcn.data.tables import SourceTable
 
 NO_LABEL = frozenset({"", "na", "n/a", "nan", "null"})
 MOST_CLASSES_PER_NODE = 0.5

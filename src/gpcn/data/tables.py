@@ -7,7 +7,7 @@ Ids and labels are compared as text, to the letter. What the other columns hold 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from gpcn.data import edge_columns
 from gpcn.data.columns import Columns
+from gpcn.data.edge_ends import Ends, SourceTable, read_ends
 from gpcn.data.features import compact
 from gpcn.data.node_labels import read_labels
 from gpcn.errors import DataError
@@ -26,7 +27,7 @@ from gpcn.preparation import structure, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.values import MISSING
-from gpcn.types import IntVector, Metric
+from gpcn.types import Metric
 from gpcn.validation import edges_to_adjacency
 
 PARTS = {
@@ -35,32 +36,6 @@ PARTS = {
     "test": ("test", "testing", "eval", "evaluation", "holdout"),
 }
 PART_OF = {word: part for part, words in PARTS.items() for word in words}
-
-
-@dataclass(frozen=True)
-class SourceTable:
-    """An Arrow table, the file it came from, and where its first row stands there as an editor counts (0: in none)."""
-
-    data: pa.Table
-    where: str
-    first_line: int = 0
-
-    def at(self, row: int) -> str:
-        """A row, for people."""
-        return f"line {row + self.first_line}" if self.first_line else f"row {row + 1}"
-
-
-@dataclass(frozen=True)
-class Ends:
-    """The nodes' ids, the ends of the edges among them `[2, E]`, and which rows of the table of edges these are."""
-
-    ids: Any
-    edges: IntVector
-    rows: npt.NDArray[np.int64] | None = None
-
-    def of(self, column: Any) -> Any:
-        """The values of a column of edges for the edges that are kept."""
-        return column if self.rows is None else column.take(pa.array(self.rows))
 
 
 def assemble(
@@ -80,7 +55,7 @@ def assemble(
     features in the table are prepared already.
     """
     notes: list[str] = []
-    ends, nodes = _ends(edges, nodes, columns, notes)
+    ends, nodes = read_ends(edges, nodes, columns, notes)
     count = len(ends.ids)
     weights = _weights(edges, columns, ends)
     adjacency = edges_to_adjacency(ends.edges, count, weights)
@@ -123,78 +98,6 @@ def assemble(
     )
 
 
-def _ends(
-    edges: SourceTable, nodes: SourceTable | None, columns: Columns, notes: list[str]
-) -> tuple[Ends, SourceTable | None]:
-    source, target = (_ids(edges, str(column)) for column in (columns.source, columns.target))
-    if nodes is None:
-        ids = pc.unique(pa.concat_arrays([source, target]))
-    else:
-        ids = _ids(nodes, str(columns.id))
-        _check_ids(nodes, ids, str(columns.id))
-    positions = [pc.index_in(side, value_set=ids) for side in (source, target)]
-    unknown = pc.or_(pc.is_null(positions[0]), pc.is_null(positions[1])).to_numpy(zero_copy_only=False)
-    if not unknown.any():
-        return Ends(ids, np.stack([np.asarray(side.to_numpy(), dtype=np.int64) for side in positions])), nodes
-    rows = np.flatnonzero(unknown)
-    strangers = pc.unique(
-        pa.concat_arrays([side.filter(pc.is_null(at)) for side, at in zip((source, target), positions, strict=True)])
-    )
-    first = next(
-        side[int(rows[0])].as_py()
-        for side, at in zip((source, target), positions, strict=True)
-        if not at[int(rows[0])].is_valid
-    )
-    if columns.unknown == "add" and nodes is not None:
-        notes.append(
-            f"{len(strangers):,} node(s) that only edges name, such as {first!r}, were added without any value"
-        )
-        wider = SourceTable(_with_rows(nodes.data, str(columns.id), strangers), nodes.where, nodes.first_line)
-        return _ends(edges, wider, columns, notes)
-    if columns.unknown == "drop":
-        kept = np.flatnonzero(~unknown)
-        notes.append(f"{rows.size:,} edge(s) with an end that is not among the nodes, such as {first!r}, were dropped")
-        sides = [np.asarray(side.take(pa.array(kept)).to_numpy(), dtype=np.int64) for side in positions]
-        return Ends(ids, np.stack(sides) if kept.size else np.empty((2, 0), np.int64), kept), nodes
-    raise DataError(
-        f"{edges.where}: {rows.size:,} edge(s) name {len(strangers):,} node(s) that are not among the nodes, the first "
-        f"is {first!r} in {edges.at(int(rows[0]))}; add the nodes, or use --unknown drop or --unknown add"
-    )
-
-
-def _ids(table: SourceTable, column: str) -> Any:
-    try:
-        return values.texts(table.data.column(column))
-    except DataError as error:
-        raise DataError(f"{table.where}, column {column!r}: {error}") from error
-
-
-def _with_rows(table: pa.Table, identity: str, ids: Any) -> pa.Table:
-    """More rows, of which nothing but the id is known."""
-    columns = {
-        field.name: ids.cast(pa.string()) if field.name == identity else pa.nulls(len(ids), field.type)
-        for field in table.schema
-    }
-    texts = table.set_column(table.column_names.index(identity), identity, table.column(identity).cast(pa.string()))
-    return pa.concat_tables([texts, pa.table(columns)])
-
-
-def _check_ids(nodes: SourceTable, ids: Any, column: str) -> None:
-    empty = np.flatnonzero(pc.equal(ids, "").to_numpy(zero_copy_only=False))
-    if empty.size:
-        raise DataError(
-            f"{nodes.where}: {empty.size} node(s) have no id in column {column!r}, the first is in "
-            f"{nodes.at(int(empty[0]))}; expected an id for every node"
-        )
-    if pc.count_distinct(ids).as_py() < len(ids):
-        counts = pc.value_counts(ids)
-        repeated = counts.filter(pc.greater(counts.field("counts"), 1))
-        raise DataError(
-            f"{nodes.where}: {len(repeated)} node id(s) occur more than once in column {column!r}, the first is "
-            f"{repeated[0]['values'].as_py()!r}; expected each node once"
-        )
-
-
 def _weights(edges: SourceTable, columns: Columns, ends: Ends) -> npt.NDArray[Any] | None:
     if columns.weight is None:
         return None
@@ -227,8 +130,8 @@ def _link_columns(
     if level == "auto":
         level = "degrees" if columns.features else "full"
     directed, nodes = not columns.undirected, len(ends.ids)
-    found = structure.degree_columns(ends.edges, nodes, directed=directed)
-    found |= edge_columns.type_degrees(dict(relations), str(columns.type), directed=directed)
+    of_links = structure.degree_columns(ends.edges, nodes, directed=directed)
+    of_links |= edge_columns.type_degrees(dict(relations), str(columns.type), directed=directed)
     for name in edges.data.column_names:
         if name in (columns.source, columns.target, columns.type):
             continue
@@ -237,10 +140,10 @@ def _link_columns(
         if sums is None:
             notes.append(f"edge column {name!r} is not used: it holds neither numbers nor dates")
         else:
-            found |= sums
+            of_links |= sums
     if level == "full":
-        found |= structure.shape_columns(adjacency, directed=directed)
-    return {name: pa.array(column, from_pandas=True) for name, column in found.items()}
+        of_links |= structure.shape_columns(adjacency, directed=directed)
+    return {name: pa.array(column, from_pandas=True) for name, column in of_links.items()}
 
 
 def _prepared(

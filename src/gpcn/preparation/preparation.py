@@ -148,7 +148,7 @@ class Preparation:
 def _guess(name: str, column: Any, role: Role | None) -> Guess:
     try:
         if role == "drop":
-            return Guess("drop", "as told")
+            return Guess("drop", "as said")
         return roles.guess(name, column) if role is None else roles.declared(role, column)
     except MisfitError as error:
         error.column = name

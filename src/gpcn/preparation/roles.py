@@ -68,15 +68,15 @@ def declared(role: Role, column: Any) -> Guess:
         if moments is None:
             expected = "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format"
             raise first_without_a_date(column, None, expected)
-        return Guess("date", "as told", {"format": moments[1]})
+        return Guess("date", "as said", {"format": moments[1]})
     if role == "boolean" and values.flags(column) is None:
         numbers = values.numbers(column)
         if numbers is None or not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
             raise MisfitError.first(column, FLAG, "yes or no, true or false, 1 or 0")
     if role == "tags" and not values.is_list(column.type):
         cells = values.without_missing_words(values.texts(column))
-        return Guess("tags", "as told", {"separator": _separator(cells.filter(pc.not_equal(cells, ""))) or ";"})
-    return Guess(role, "as told")
+        return Guess("tags", "as said", {"separator": _separator(cells.filter(pc.not_equal(cells, ""))) or ";"})
+    return Guess(role, "as said")
 
 
 def _moment(column: Any) -> Guess:
