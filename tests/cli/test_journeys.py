@@ -124,7 +124,7 @@ def test_inspect_has_a_row_for_every_column(journey: Journey) -> None:
         assert (rows["version"]["features"], rows["referral_code"]["encoded"]) == (0, "left out")
         assert rows["age"]["missing"] == pytest.approx(0.08, abs=0.03)
         assert facts["metric"] == "average_precision"
-        assert {"links: out amount, sum", "links: in at, mean"} <= rows.keys()
+        assert {"links: out amount, sum", "links: in at, mean days ago"} <= rows.keys()
         shown = gpcn("inspect", *journey.options).stdout
         assert all(name in shown for name in ROLES["fraud"])
         assert "edge types" in shown
@@ -186,7 +186,7 @@ def test_a_converted_graph_gives_the_predictions_of_its_tables(journey: Journey,
     expected = probabilities(run, graph_of(run))
     np.testing.assert_array_equal(probabilities(run, graph), expected)
     np.testing.assert_array_equal(probabilities(run, graph_of(run, str(tmp_path / "g.npz"))), expected)
-    train(graph, TrainConfig.of(model="gpcn", epochs=15), out=tmp_path / "run")
+    train(graph, TrainConfig.of(model="gpcn", epochs=15, bias=True), out=tmp_path / "run")
     other = Run.open(tmp_path / "run")
     edges, _, nodes = journey.tables
     from_tables = probabilities(other, graph_of(other, str(edges), nodes))
