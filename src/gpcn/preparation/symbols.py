@@ -184,8 +184,9 @@ def _frequent(entries: Any, most: int, rows: npt.NDArray[np.int64] | None = None
         return []
     encoded = entries.dictionary_encode()
     codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
-    if rows is not None:
-        codes = np.unique(rows * len(encoded.dictionary) + codes) % len(encoded.dictionary)
+    if rows is not None:  # once per row: a sparse matrix merges what is repeated, faster than sorting does
+        shape = (int(rows[-1]) + 1, len(encoded.dictionary))
+        codes = sp.csr_array((np.ones(codes.size, np.int32), (rows, codes)), shape=shape).indices
     counts = np.bincount(codes, minlength=len(encoded.dictionary))
     names = np.array(encoded.dictionary.to_pylist(), dtype=object)
     order = np.lexsort((names.astype(str), -counts))[:most]

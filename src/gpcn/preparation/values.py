@@ -42,6 +42,7 @@ DIGITS = "%Y%m%d"  # whole numbers are dates of this form only where somebody sa
 SEPARATORS = (";", "|", ",")
 WORD = r"\w\w+"
 DAY = 86_400.0
+SAMPLE = 100  # values that a format of dates has to fit before all are tried
 
 
 def is_number(kind: Any) -> bool:
@@ -134,7 +135,10 @@ def moments(column: Any, format: str | None = None) -> tuple[Floats, str] | None
     if not count:
         return None
     shown = pc.if_else(present, words, None)
+    sample = words.filter(present).slice(0, SAMPLE)
     for candidate in (format,) if format else DATE_FORMATS:
+        if pc.strptime(sample, format=candidate, unit="s", error_is_null=True).null_count:
+            continue
         parsed = pc.strptime(shown, format=candidate, unit="s", error_is_null=True)
         if count == len(parsed) - parsed.null_count:
             return _seconds(parsed), str(candidate)
