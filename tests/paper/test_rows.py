@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,17 @@ def json_without(config: object, setting: str) -> str:
     told = config.to_json()  # type: ignore[attr-defined]
     told["hyperparameters"] = {k: v for k, v in told["hyperparameters"].items() if k != setting}
     return str(told)
+
+
+def test_on_messy_tables_the_family_is_above_the_majority_and_level_with_boosted_trees() -> None:
+    root = Path(__file__).resolve().parents[2]
+    table = list(csv.DictReader((root / "results" / "tables.csv").read_text().splitlines()))
+    cells = {(row["preset"], row["seed"]) for row in table}
+    assert {preset for preset, _ in cells} == {"fraud", "social", "pages"}
+    for cell in cells:
+        rows = {row["model"]: row for row in table if (row["preset"], row["seed"]) == cell}
+        family = [rows[name] for name in ("gpcn", "gpcn-link", "agpcn", "agpcn-link")]
+        assert all(row["above_majority"] and "+changes" not in row["commit"] for row in family)
+        best = max(family, key=lambda row: float(row["mean"]))
+        trees = rows["trees"]
+        assert float(best["mean"]) >= float(trees["mean"]) - max(float(best["std"]), float(trees["std"]))
