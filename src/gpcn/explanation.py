@@ -97,13 +97,14 @@ def carried(fitted: Fitted, number: int) -> Carried:
 
 def can_be_explained(run: Run) -> bool:
     """Whether the run's model is one whose logits are a sum over hops."""
-    return decomposition.can_be_decomposed(zoo.entry(run.config.model).kind)
+    return decomposition.can_be_decomposed(zoo.entry(run.config.model).kind, run.config.hyperparameters)
 
 
 def chosen_split(run: Run, split: int | None) -> int:
     """A finished split of a run that can be explained."""
     if not can_be_explained(run):
-        able = [name for name in zoo.names() if decomposition.can_be_decomposed(zoo.entry(name).kind)]
+        entries = [zoo.entry(name) for name in zoo.names()]
+        able = [model.name for model in entries if decomposition.can_be_decomposed(model.kind, model.settle({}))]
         raise ConfigError(
             f"{run.path} holds a {run.config.model}, which cannot be decomposed; only the polynomial models are sums "
             f"over hops: train one of {', '.join(able)}"

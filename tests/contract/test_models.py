@@ -145,9 +145,13 @@ def test_links_may_come_in_any_form(name: str) -> None:
     edge_index = to_pyg(made).edge_index
     ones = torch.ones(edge_index.shape[1])
     coo = torch.sparse_coo_tensor(edge_index, ones, (NODES, NODES), check_invariants=True).coalesce()
-    for given in (edge_index, coo, coo.to_sparse_csr(), made.adjacency, Adjacency(made.adjacency)):
+    for given in (coo, coo.to_sparse_csr(), made.adjacency, Adjacency(made.adjacency)):
         torch.testing.assert_close(model(x, given), expected)
-    torch.testing.assert_close(model(x, edge_index, ones), expected)
+    flowing = model(x, Adjacency(made.adjacency, direction="in"))  # as PyTorch Geometric reads an edge_index
+    torch.testing.assert_close(model(x, edge_index), flowing)
+    torch.testing.assert_close(model(x, edge_index, ones), flowing)
+    model.direction = "out"
+    torch.testing.assert_close(model(x, edge_index), expected)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
+import scipy.sparse as sp
 import torch
 import torch_geometric.nn as pyg
 from torch import Tensor, nn
@@ -213,13 +214,29 @@ def test_linkx(x: Tensor, edge_index: Tensor, depths: tuple[int, int, int], trai
     compare(linkx_pairs(model, other), lambda: model.eval()(x, edge_index), lambda: other.eval()(x, edge_index))
 
 
-def test_linkx_reads_links_from_a_node_where_pyg_reads_links_to_it(x: Tensor) -> None:
+def test_linkx_reads_a_graph_from_its_nodes_and_an_edge_index_as_pyg_does(x: Tensor) -> None:
     directed = synthesize(nodes=NODES, classes=3, degree=4, directed=True, features=FEATURES, splits=0, seed=2)
     edge_index = torch.tensor(directed.edge_index)
     model = build(LINKX, num_nodes=NODES).eval()
     other = pyg.LINKX(NODES, FEATURES, HIDDEN, CLASSES, 2).double().eval()
-    compare(linkx_pairs(model, other), lambda: model(x, edge_index), lambda: other(x, edge_index.flip(0)))
-    assert not torch.allclose(model(x, edge_index), other(x, edge_index))
+    compare(linkx_pairs(model, other), lambda: model(x, edge_index), lambda: other(x, edge_index))
+    torch.testing.assert_close(model(x, directed), other(x, edge_index.flip(0)))
+    assert not torch.allclose(model(x, directed), other(x, edge_index))
+
+
+def test_a_directed_edge_carries_features_as_in_pyg(x: Tensor) -> None:
+    edge_index = torch.tensor([[0], [1]])
+    changed = x.clone()
+    changed[0] += 1
+    theirs = pyg.GCNConv(FEATURES, CLASSES).double()
+    for kind in (GCN, SGC, MixHop, APPNP):
+        model = build(kind).eval()
+        for network in (theirs, model):
+            reached = (network(changed, edge_index) != network(x, edge_index)).any(1)
+            assert reached[:2].tolist() == [True, True]
+            assert not reached[2:].any()
+        links = sp.csr_array(([1.0], ([0], [1])), shape=(NODES, NODES))  # as a matrix: node 0 reads node 1
+        assert not (model(changed, links) != model(x, links))[1].any()
 
 
 def test_label_propagation(graph: Graph, x: Tensor, edge_index: Tensor) -> None:

@@ -62,6 +62,10 @@ def test_parts_add_up_on_a_directed_graph(name: str, options: dict[str, object])
     assert_adds_up(synthesize(nodes=60, directed=True, features=5, splits=0), name, options)
 
 
+def hop(k: int) -> str:
+    return "features" if k == 0 else f"hop {k}"
+
+
 @pytest.mark.parametrize("name", ["gpcn", "agpcn-link"])
 def test_each_part_is_the_power_that_it_is_called_after(name: str) -> None:
     model, problem = trained(synthesize(nodes=30, directed=True, features=5, splits=0), name, {"layers": 4})
@@ -74,8 +78,8 @@ def test_each_part_is_the_power_that_it_is_called_after(name: str) -> None:
     for k, coefficient in enumerate(model.coefficients()):
         power = torch.linalg.matrix_power(bar, k)
         value = share * coefficient * hidden @ torch.linalg.matrix_power(model.residual.weight, k) @ model.out.weight
-        torch.testing.assert_close(parts[decomposition.hop(k)], power @ value)
-        each = found[decomposition.hop(k)]
+        torch.testing.assert_close(parts[hop(k)], power @ value)
+        each = found[hop(k)]
         assert each.nodes.tolist() == power[7].nonzero().squeeze(1).tolist()
         torch.testing.assert_close(each.gives, (power[7].unsqueeze(1) * value)[each.nodes])
     if "links" in parts:
@@ -91,6 +95,6 @@ def test_what_cannot_be_decomposed_says_so() -> None:
         next(decomposition.parts(model.train(), problem.x, problem.adjacency))
     for name in ("gcn", "residual-gcn"):
         other = zoo.build(name, in_channels=5, out_channels=4, num_nodes=30).double().eval()
-        assert not decomposition.can_be_decomposed(type(other))
+        assert not decomposition.can_be_decomposed(type(other), {})
         with pytest.raises(ConfigError, match="cannot be decomposed"):
             next(decomposition.parts(other, problem.x, problem.adjacency))

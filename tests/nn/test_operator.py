@@ -87,10 +87,10 @@ DENSE = np.array([[0, 2, 0, 0], [0, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 0]], dtype
 
 
 @pytest.mark.parametrize("self_loops", [False, True])
-@pytest.mark.parametrize("symmetrize", [False, True])
+@pytest.mark.parametrize("direction", ["out", "in", "both"])
 @pytest.mark.parametrize("normalization", ["symmetric", "row", "column", "none"])
-def test_normalizations_by_formula(normalization: str, self_loops: bool, symmetrize: bool) -> None:
-    matrix = np.maximum(DENSE, DENSE.T) if symmetrize else DENSE
+def test_normalizations_by_formula(normalization: str, self_loops: bool, direction: str) -> None:
+    matrix = {"out": DENSE, "in": DENSE.T, "both": np.maximum(DENSE, DENSE.T)}[direction]
     matrix = matrix + np.eye(4) if self_loops else matrix
     rows, columns = matrix.sum(1), matrix.sum(0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -102,7 +102,7 @@ def test_normalizations_by_formula(normalization: str, self_loops: bool, symmetr
         }[normalization]
     expected = np.where(np.isfinite(expected), expected, 0)
     links = Adjacency(sp.csr_array(DENSE))
-    found = links.operator(normalization, self_loops=self_loops, symmetrize=symmetrize, dtype=torch.float64)
+    found = links.operator(normalization, self_loops=self_loops, direction=direction, dtype=torch.float64)
     np.testing.assert_allclose(found.to_dense().numpy(), expected)
 
 

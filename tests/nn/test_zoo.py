@@ -11,8 +11,8 @@ from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 
 NAMES = (
-    "gpcn gpcn-link agpcn agpcn-link generalized-gpcn residual-gcn mlp gcn sgc gprgnn h2gcn mixhop link linkx gcnii "
-    "appnp logistic label-propagation adagpr gode"
+    "gpcn gpcn-link agpcn agpcn-link generalized-gpcn multi-gpcn multi-gpcn-link deep-gpcn residual-gcn mlp gcn sgc "
+    "gprgnn h2gcn mixhop link linkx gcnii appnp logistic label-propagation adagpr gode"
 )
 
 

@@ -3,10 +3,14 @@
     Ā = D̂^-1/2 (A + I) D̂^-1/2,    D̂ = row sums of A + I
 
 is the default. A directed graph stays directed unless asked otherwise; a node without links keeps only its loop.
+
+Direction: `A[i, j]` is the link from `i` to `j`. Reading `out`, node `i` sees what it points to (`A x`, as the paper's
+code); reading `in`, what points to it (`Aᵀ x`, as PyTorch Geometric's flow from source to target); `both`, either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -22,41 +26,82 @@ from gpcn.nn.operator import SparseOperator, to_scipy
 from gpcn.validation import edges_to_adjacency
 
 Normalization: TypeAlias = Literal["symmetric", "row", "column", "none"]
+Direction: TypeAlias = Literal["out", "in", "both"]
+DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
 AdjacencyLike: TypeAlias = "Adjacency | SparseOperator | Graph | Tensor | sp.sparray"
 
 
 class Adjacency:
-    """The weighted links `A[i, j]` from node `i` to node `j`, and every operator made from them so far."""
+    """The weighted links `A[i, j]` from node `i` to node `j`, and every operator made from them so far.
 
-    def __init__(self, matrix: Any) -> None:
-        self.matrix = sp.csr_array(matrix).astype(np.float64)
-        if self.matrix.shape[0] != self.matrix.shape[1]:
-            raise DataError(f"the adjacency has shape {self.matrix.shape}; expected N by N")
+    Args:
+        matrix: `A`, `[N, N]`.
+        relations: the links of each type, where there are types.
+        direction: how links are read where a model does not say.
+    """
+
+    def __init__(
+        self, matrix: Any, relations: Mapping[str, Any] | None = None, *, direction: Direction = "out"
+    ) -> None:
+        self.matrix = _square(matrix)
+        self.relations = {name: _square(links) for name, links in (relations or {}).items()}
+        self.direction = check_direction(direction)
+        for name, links in self.relations.items():
+            if links.shape != self.matrix.shape:
+                raise DataError(f"links of type {name!r} have shape {links.shape}; expected {self.matrix.shape}")
         self._operators: dict[Any, SparseOperator] = {}
 
     @classmethod
-    def of(cls, source: AdjacencyLike, edge_weight: Tensor | None = None, num_nodes: int | None = None) -> Adjacency:
+    def of(
+        cls,
+        source: AdjacencyLike,
+        edge_weight: Tensor | None = None,
+        num_nodes: int | None = None,
+        edge_type: Tensor | None = None,
+    ) -> Adjacency:
         """From a `Graph`, an `edge_index` `[2, E]` (then `num_nodes` is needed), a sparse tensor or a SciPy matrix.
 
+        An `edge_index` is read as PyTorch Geometric does, a node sees what points to it; with `edge_type` `[E]` the
+        links of type `t` are the relation named `"t"`. Matrices and graphs are read as `A x`.
         What was made from a graph or a tensor is remembered for as long as that lives unchanged.
         """
         if isinstance(source, Adjacency):
             return source
         if isinstance(source, Graph):
             if source not in _made_from_graphs:
-                _made_from_graphs[source] = cls(source.adjacency)
+                _made_from_graphs[source] = cls(source.adjacency, source.relations)
             return _made_from_graphs[source]
         if sp.issparse(source):
             return cls(source)
         if not isinstance(source, Tensor):
             raise ConfigError(f"cannot make an adjacency from {type(source).__name__}; expected edge_index or a matrix")
-        known = _made_from.get(source)
-        stamp = (source._version, num_nodes, None if edge_weight is None else (id(edge_weight), edge_weight._version))
-        if known is None or known[0] != stamp:
-            known = (stamp, cls(_matrix_of(source, edge_weight, num_nodes)), edge_weight)
-            _made_from[source] = known
-        made: Adjacency = known[1]
-        return made
+        cached = _made_from.get(source)
+        stamp = (source._version, num_nodes, *(_stamp(values) for values in (edge_weight, edge_type)))
+        if cached is None or cached[0] != stamp:
+            cached = (stamp, cls._of_tensor(source, edge_weight, num_nodes, edge_type), edge_weight, edge_type)
+            _made_from[source] = cached
+        adjacency: Adjacency = cached[1]
+        return adjacency
+
+    @classmethod
+    def _of_tensor(
+        cls, source: Tensor, edge_weight: Tensor | None, num_nodes: int | None, edge_type: Tensor | None
+    ) -> Adjacency:
+        if source.layout != torch.strided:
+            return cls(to_scipy(source))
+        if num_nodes is None:
+            raise ConfigError("an edge_index alone does not say how many nodes there are; pass num_nodes")
+        relations = {}
+        if edge_type is not None:
+            if edge_type.shape != source.shape[1:]:
+                raise ConfigError(
+                    f"edge_type has shape {list(edge_type.shape)}; expected [{source.shape[1]}], a type per edge"
+                )
+            for number in torch.unique(edge_type).tolist():
+                mask = edge_type == number
+                weights = None if edge_weight is None else edge_weight[mask]
+                relations[str(number)] = _matrix_of(source[:, mask], weights, num_nodes)
+        return cls(_matrix_of(source, edge_weight, num_nodes), relations, direction="in")
 
     @property
     def num_nodes(self) -> int:
@@ -68,15 +113,26 @@ class Adjacency:
         normalization: Normalization = "symmetric",
         *,
         self_loops: bool = True,
-        symmetrize: bool = False,
+        direction: Direction | None = None,
+        relation: str | None = None,
         hops: int = 1,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> SparseOperator:
-        """The normalized operator; `hops=2` links each node to those exactly two steps away (weights dropped)."""
-        key = (normalization, self_loops, symmetrize, hops, dtype, torch.device(device))
+        """The normalized operator.
+
+        Args:
+            normalization: `symmetric`, `row`, `column` or `none`.
+            self_loops: whether every node is linked to itself.
+            direction: `out`, `in` or `both`; by default as these links are read.
+            relation: one type of links alone.
+            hops: 2 links each node to those exactly two steps away (weights dropped).
+            dtype, device: of the result.
+        """
+        reading = check_direction(direction or self.direction)
+        key = (normalization, self_loops, reading, relation, hops, dtype, torch.device(device))
         if key not in self._operators:
-            matrix = self.matrix.maximum(self.matrix.T) if symmetrize else self.matrix
+            matrix = directed(self._links_of(relation), reading)
             if hops == 2:
                 matrix = _exactly_two_steps(matrix)
             if self_loops:
@@ -84,6 +140,14 @@ class Adjacency:
             made = SparseOperator.from_scipy(_normalize(sp.csr_array(matrix), normalization), dtype=dtype)
             self._operators[key] = made.to(device=device)
         return self._operators[key]
+
+    def _links_of(self, relation: str | None) -> sp.csr_array:
+        if relation is None:
+            return self.matrix
+        if relation not in self.relations:
+            types = ", ".join(self.relations) or "none"
+            raise ConfigError(f"there are no links of type {relation!r}; the types of this graph: {types}")
+        return self.relations[relation]
 
     def __repr__(self) -> str:
         return f"Adjacency({self.num_nodes:,} nodes, {self.matrix.nnz:,} links)"
@@ -93,11 +157,32 @@ _made_from: Any = WeakTensorKeyDictionary()
 _made_from_graphs: WeakKeyDictionary[Graph, Adjacency] = WeakKeyDictionary()
 
 
-def _matrix_of(source: Tensor, edge_weight: Tensor | None, num_nodes: int | None) -> sp.csr_array:
-    if source.layout != torch.strided:
-        return to_scipy(source)
-    if num_nodes is None:
-        raise ConfigError("an edge_index alone does not say how many nodes there are; pass num_nodes")
+def check_direction(direction: str) -> Direction:
+    """How links are read, checked."""
+    if direction not in DIRECTIONS:
+        raise ConfigError(f"direction is {direction!r}; expected out, in or both")
+    return direction
+
+
+def directed(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
+    """The links as node `i` reads them in row `i`; of two that differ in weight, `both` reads the larger."""
+    if direction == "out":
+        return matrix
+    return sp.csr_array(matrix.T if direction == "in" else matrix.maximum(matrix.T))
+
+
+def _square(matrix: Any) -> sp.csr_array:
+    links = sp.csr_array(matrix).astype(np.float64)
+    if links.shape[0] != links.shape[1]:
+        raise DataError(f"the adjacency has shape {links.shape}; expected N by N")
+    return links
+
+
+def _stamp(values: Tensor | None) -> tuple[int, int] | None:
+    return None if values is None else (id(values), values._version)
+
+
+def _matrix_of(source: Tensor, edge_weight: Tensor | None, num_nodes: int) -> sp.csr_array:
     ends = source.detach().cpu().numpy()
     links = edges_to_adjacency(ends, num_nodes, None if edge_weight is None else edge_weight.detach().cpu().numpy())
     if edge_weight is None or edge_weight.dtype != torch.float64:

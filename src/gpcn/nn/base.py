@@ -11,7 +11,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.nn.adjacency import Adjacency, AdjacencyLike, Normalization
+from gpcn.nn.adjacency import Adjacency, AdjacencyLike, Direction, Normalization
 from gpcn.nn.operator import SparseOperator
 
 Features: TypeAlias = Tensor | SparseOperator
@@ -25,10 +25,14 @@ class NodeClassifier(nn.Module):
     - `x`: `[N, q]`, a dense tensor, a sparse one, or a `SparseOperator`.
     - `adjacency`: an `edge_index` `[2, E]` (with `edge_weight` `[E]` as third argument where weighted), a sparse
       tensor, a SciPy matrix, a `Graph` or an `Adjacency`: then the model normalizes it as it needs, once. A
-      `SparseOperator` is taken as already normalized.
+      `SparseOperator` is taken as already normalized. Along an `edge_index` features flow from source to target, as in
+      PyTorch Geometric; matrices and graphs are multiplied as they are, so that node `i` reads what it points to.
+      `model.direction` (`out`, `in` or `both`) overrides either.
 
     The result is `[N, C]`, before the softmax.
     """
+
+    direction: Direction | None = None
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""
@@ -81,7 +85,8 @@ class NodeClassifier(nn.Module):
         links = Adjacency.of(adjacency, edge_weight, num_nodes)
         if links.num_nodes != num_nodes:
             raise ConfigError(f"there are features for {num_nodes} nodes but links among {links.num_nodes}")
-        return links.operator(normalization, dtype=self.dtype, device=self.device, **options)
+        reading = {"direction": self.direction, "dtype": self.dtype, "device": self.device}
+        return links.operator(normalization, **(reading | options))
 
 
 def _first_parameter(module: nn.Module) -> nn.Parameter | None:
@@ -120,9 +125,14 @@ _made_from: Any = WeakTensorKeyDictionary()
 
 
 def inputs_of(
-    graph: Graph, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+    graph: Graph,
+    *,
+    direction: Direction = "out",
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
 ) -> tuple[Features, Adjacency]:
-    """What a model wants of a `Graph`: features (sparse stays sparse) and links."""
+    """What a model wants of a `Graph`: features (sparse stays sparse) and links, read in that direction."""
+    links = Adjacency(graph.adjacency, graph.relations, direction=direction)
     if isinstance(graph.features, np.ndarray):
-        return torch.tensor(graph.features, dtype=dtype, device=device), Adjacency(graph.adjacency)
-    return SparseOperator.from_scipy(graph.features, dtype=dtype).to(device=device), Adjacency(graph.adjacency)
+        return torch.tensor(graph.features, dtype=dtype, device=device), links
+    return SparseOperator.from_scipy(graph.features, dtype=dtype).to(device=device), links

@@ -1,16 +1,17 @@
 """Every logit as the sum of its parts, exactly: features, neighbours at each hop, links, biases.
 
-After `X_T` the models of the family are linear, so with the `V_k`, `b_k` and `U` of `PolynomialModel.pieces`
+After `X_T` the models of the family are linear, so with the `V`, `b` and `U` of `BankModel.pieces`
 
-    logits = X_T V_0 + Σ_k Ā^k X_T V_k + Ā U + Σ_k Ā^k 1 b_k
+    logits = X_T V_0 + Σ_o Σ_k O_o^k X_T V_{o,k} + Σ_l O_l U_l + Σ_o Σ_k O_o^k 1 b_{o,k}
 
-and each part is again a sum over nodes: at hop `k` node `j` gives node `i` exactly `(Ā^k)_ij (X_T V_k)_j`.
+and each part is again a sum over nodes: at hop `k` node `j` gives node `i` exactly `(O_o^k)_ij (X_T V_{o,k})_j`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,11 +19,11 @@ from torch import Tensor
 
 from gpcn.errors import ConfigError
 from gpcn.nn.adjacency import AdjacencyLike
+from gpcn.nn.bank_model import BankModel
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.polynomial import horner
-from gpcn.nn.polynomial_model import PolynomialModel
+from gpcn.nn.polynomial import bank_horner
 
-FEATURES, LINKS, BIAS = "features", "links", "bias"
+FEATURES, BIAS = "features", "bias"
 
 
 @dataclass(frozen=True)
@@ -34,56 +35,62 @@ class Sources:
     gives: Tensor
 
 
-def hop(k: int) -> str:
-    """The name of the part that power `k` of the adjacency carries."""
-    return FEATURES if k == 0 else f"hop {k}"
-
-
-def can_be_decomposed(kind: type[NodeClassifier]) -> bool:
+def can_be_decomposed(kind: type[NodeClassifier], settings: Mapping[str, Any]) -> bool:
     """Whether the logits of such a model are a sum over hops."""
-    return issubclass(kind, PolynomialModel)
+    return issubclass(kind, BankModel) and settings.get("blocks", 1) == 1
 
 
 @torch.no_grad()
 def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Iterator[tuple[str, Tensor]]:
     """Name and `[N, C]` of each part, one at a time; they add up to `model(x, adjacency)`."""
     model, x = _checked(model), as_features(x)
-    operator = model.operator(adjacency, None, x.shape[0])
-    terms, bias, link = model.pieces()
-    hidden = model.features(x)  # [N, h]
-    for k, term in enumerate(terms):
-        part = F.linear(hidden, term)
-        for _ in range(k):
-            part = operator @ part
-        yield hop(k), part
-    if link is not None:
-        yield LINKS, operator @ link
-    if bias is not None:
-        yield BIAS, horner(operator, bias.expand(len(hidden), *bias.shape))
+    operators, link_operators = model.operators_of(adjacency, None, x.shape[0])
+    pieces, names = model.pieces(), iter(model.part_names())
+    hidden = model.hidden(x, operators)  # [N, h]
+    yield next(names), F.linear(hidden, pieces.terms[0])
+    index = 0
+    for operator, depth in zip(operators, model.depths, strict=True):
+        for k in range(1, depth + 1):
+            index += 1
+            part = F.linear(hidden, pieces.terms[index])
+            for _ in range(k):
+                part = operator @ part
+            yield next(names), part
+    for name, operator, link in zip(model.link_names(), link_operators, pieces.links, strict=True):
+        yield name, operator @ link
+    if pieces.bias is not None:
+        yield BIAS, bank_horner(operators, model.depths, pieces.bias.expand(len(hidden), *pieces.bias.shape))
 
 
 @torch.no_grad()
 def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: int) -> Iterator[Sources]:
     """What every node gives to `node` at each hop and through links; biases come from no node."""
     model, x = _checked(model), as_features(x)
-    operator = model.operator(adjacency, None, x.shape[0])
-    terms, _, link = model.pieces()
-    hidden = model.features(x)
-    row = hidden.new_zeros(len(hidden), 1)  # row `node` of Ā^k, standing
-    row[node] = 1
-    for k, term in enumerate(terms):
+    operators, link_operators = model.operators_of(adjacency, None, x.shape[0])
+    pieces, names = model.pieces(), iter(model.part_names())
+    hidden = model.hidden(x, operators)
+    itself = hidden.new_zeros(len(hidden), 1)
+    itself[node] = 1
+
+    def through(name: str, row: Tensor, term: Tensor) -> Sources:
         near = row.squeeze(1).nonzero().squeeze(1)
-        yield Sources(hop(k), near, row[near] * F.linear(hidden[near], term))
-        row = operator.T @ row
-        if k == 0 and link is not None:
-            linked = row.squeeze(1).nonzero().squeeze(1)
-            through_links = Sources(LINKS, linked, row[linked] * link[linked])
-    if link is not None:
-        yield through_links
+        return Sources(name, near, row[near] * F.linear(hidden[near], term))
+
+    yield through(next(names), itself, pieces.terms[0])
+    index = 0
+    for operator, depth in zip(operators, model.depths, strict=True):
+        row = itself  # row `node` of O^k, standing
+        for _ in range(depth):
+            row, index = operator.T @ row, index + 1
+            yield through(next(names), row, pieces.terms[index])
+    for name, operator, link in zip(model.link_names(), link_operators, pieces.links, strict=True):
+        row = operator.T @ itself
+        linked = row.squeeze(1).nonzero().squeeze(1)
+        yield Sources(name, linked, row[linked] * link[linked])
 
 
-def _checked(model: NodeClassifier) -> PolynomialModel:
-    if not isinstance(model, PolynomialModel):
+def _checked(model: NodeClassifier) -> BankModel:
+    if not isinstance(model, BankModel) or getattr(model, "blocks", 1) > 1:
         raise ConfigError(f"{type(model).__name__} cannot be decomposed: its logits are not a sum over hops")
     if model.training:
         raise ConfigError("a model in training drops entries at random; call model.eval() before decomposing it")

@@ -57,15 +57,18 @@ class GPCN(PolynomialModel):
 
     def polynomial_coefficients(self) -> Tensor:
         """`binom(L, k) γ^k`, or as printed."""
-        make = polynomial.binomial_coefficients if self.kind == "binomial" else polynomial.printed_coefficients
-        return make(self.layers, self.gamma).to(self.dtype).to(self.device)
+        if self.kind == "binomial":
+            return self._starting_coefficients(self.gamma).to(self.dtype).to(self.device)
+        parts = [polynomial.printed_coefficients(depth, self.gamma) for depth in self.depths]
+        return torch.cat([parts[0], *(part[1:] for part in parts[1:])]).to(self.dtype).to(self.device)
 
-    def _convolve(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
+    def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
         if self.kind == "printed":
-            return self._weighted_powers(operator, hidden)
-        for _ in range(self.layers):
+            return self._weighted_powers(operator, hidden, index)
+        layer = self._residual_of(index)
+        for _ in range(self.depths[index]):
             hidden = self._drop(hidden)
-            hidden = hidden + self.gamma * (operator @ self.residual(hidden))
+            hidden = hidden + self.gamma * (operator @ layer(hidden))
         return hidden
 
 
@@ -104,13 +107,13 @@ class AGPCN(PolynomialModel):
         if not math.isfinite(gamma):
             raise ConfigError(f"gamma is {gamma}; expected a finite number")
         self.gamma, self.adaptive = gamma, adaptive
-        self.theta = nn.Parameter(torch.empty(self.layers + (adaptive != "scales")))
+        self.theta = nn.Parameter(torch.empty(sum(self.depths) + (adaptive != "scales")))
         self._reset_theta()
 
     def _reset_theta(self) -> None:
         with torch.no_grad():
             if self.adaptive == "theta":
-                self.theta.copy_(polynomial.binomial_coefficients(self.layers, self.gamma))
+                self.theta.copy_(self._starting_coefficients(self.gamma))
             else:
                 self.theta.fill_(1.0 if self.adaptive == "relative" else self.gamma)
 
@@ -122,16 +125,19 @@ class AGPCN(PolynomialModel):
     def polynomial_coefficients(self) -> Tensor:
         """`θ`, or what the learned shares or scales amount to."""
         if self.adaptive == "relative":
-            start = polynomial.binomial_coefficients(self.layers, self.gamma)
-            return self.theta * start.to(self.theta)
-        return self.theta if self.adaptive == "theta" else polynomial.symmetric_coefficients(self.theta)
+            return self.theta * self._starting_coefficients(self.gamma).to(self.theta)
+        if self.adaptive == "theta":
+            return self.theta
+        parts = [polynomial.symmetric_coefficients(scales) for scales in self.theta.split(self.depths)]
+        return parts[0] if len(parts) == 1 else torch.cat([parts[0], *(part[1:] for part in parts[1:])])
 
-    def _convolve(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
+    def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
         if self.adaptive != "scales":
-            return self._weighted_powers(operator, hidden)
-        for scale in self.theta:
+            return self._weighted_powers(operator, hidden, index)
+        layer = self._residual_of(index)
+        for scale in self.theta.split(self.depths)[index]:
             hidden = self._drop(hidden)
-            hidden = hidden + scale * (operator @ self.residual(hidden))
+            hidden = hidden + scale * (operator @ layer(hidden))
         return hidden
 
 
@@ -158,20 +164,20 @@ class GeneralizedGPCN(PolynomialModel):
             raise ConfigError(f"gamma is {gamma}; expected a finite number")
         self.gamma = gamma
 
-    def _residual_layers(self, hidden: int, bias: bool) -> nn.Module:
-        return nn.ModuleList(Linear(hidden, hidden, bias) for _ in range(self.layers))
+    def _residual_layers(self, hidden: int, bias: bool, depth: int) -> nn.Module:
+        return nn.ModuleList(Linear(hidden, hidden, bias) for _ in range(depth))
 
     def polynomial_coefficients(self) -> Tensor:
         """`binom(L, k) γ^k`: the scale of each power where all `W_i` are alike."""
-        return polynomial.binomial_coefficients(self.layers, self.gamma).to(self.dtype).to(self.device)
+        return self._starting_coefficients(self.gamma).to(self.dtype).to(self.device)
 
-    def _terms(self) -> tuple[Tensor, Tensor | None]:
-        layers: list[Linear] = list(self.residual)  # type: ignore[call-overload]
+    def _terms(self, index: int) -> tuple[Tensor, Tensor | None]:
+        layers: list[Linear] = list(self._residual_of(index))  # type: ignore[call-overload]
         biases = None if layers[0].bias is None else [layer.bias for layer in layers]
         return polynomial.layered_terms(self.gamma, [layer.weight for layer in layers], self.out.weight, biases)  # type: ignore[arg-type]
 
-    def _convolve(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
-        for layer in self.residual:  # type: ignore[attr-defined]
+    def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
+        for layer in self._residual_of(index):  # type: ignore[attr-defined]
             hidden = self._drop(hidden)
             hidden = hidden + self.gamma * (operator @ layer(hidden))
         return hidden

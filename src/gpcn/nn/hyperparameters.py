@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -27,6 +27,9 @@ class Hyperparameter:
         low: the smallest value allowed.
         below: values must stay below this.
         high: the largest value allowed.
+        grammar: for a text: raises a `ConfigError` where it cannot be read.
+        neutral: whether the default leaves all as it was before this setting existed; then it is no part of the key
+            by which the files of a run are known (`TrainConfig.canonical`).
     """
 
     name: str
@@ -38,6 +41,8 @@ class Hyperparameter:
     low: float | None = None
     below: float | None = None
     high: float | None = None
+    grammar: Callable[[str], object] | None = None
+    neutral: bool = False
 
     def check(self, value: Any) -> Value:
         """`value` as this hyperparameter's type, or a `ConfigError` that says what is expected."""
@@ -53,6 +58,8 @@ class Hyperparameter:
             raise ConfigError(f"{self.name} is {value!r}; expected {wanted}")
         if (self.choices and found not in self.choices) or not self._inside(found):
             raise ConfigError(f"{self.name} is {value!r}; expected {wanted}")
+        if self.grammar is not None and isinstance(found, str):
+            self.grammar(found)
         return found
 
     def _inside(self, value: Value) -> bool:

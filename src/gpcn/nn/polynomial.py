@@ -9,6 +9,12 @@ width `C` and activations that do not grow with `L`. *Recursive*: layer by layer
 cheaper only where `C` is not small against `h`. Function and gradients are the same, to rounding.
 
 A residual layer is `X + s Ā (X W + 1 bᵀ)`, so power `k ≥ 1` also carries `c_k 1 bᵀ W^{k-1}`: biases fit in too.
+
+Nothing needs the operator to be one. For a bank `O_1..O_m`, each up to a power `L_o` of its own,
+
+    logits = P_0 + Σ_o Σ_k O_o^k P_{o,k} + Σ_l O_l U_l
+
+is one dense product for all `P`, then Horner's rule per operator at width `C`; the last sum is learned from links.
 """
 
 from __future__ import annotations
@@ -49,10 +55,12 @@ def symmetric_coefficients(scales: Tensor) -> Tensor:
     return torch.stack(found)
 
 
-def choose_order(nodes: int, entries: int, hidden: int, classes: int, layers: int) -> Order:
-    """The cheaper order, by counting multiply-adds."""
-    collapsed = nodes * hidden * (layers + 1) * classes + layers * (SPARSE_COST * entries + hidden**2) * classes
-    recursive = layers * (nodes * hidden + SPARSE_COST * entries) * hidden + nodes * hidden * classes
+def choose_order(nodes: int, entries: Sequence[int], hidden: int, classes: int, depths: Sequence[int]) -> Order:
+    """The cheaper order, by counting multiply-adds; `entries` and `depths` of each operator."""
+    layers = sum(depths)
+    sparse = SPARSE_COST * sum(depth * count for depth, count in zip(depths, entries, strict=True))
+    collapsed = nodes * hidden * (layers + 1) * classes + (sparse + layers * hidden**2) * classes
+    recursive = (layers * nodes * hidden + sparse) * hidden + nodes * hidden * classes
     return "collapsed" if collapsed <= recursive else "recursive"
 
 
@@ -91,89 +99,134 @@ def layered_terms(
     return terms, shift
 
 
+Operators: TypeAlias = tuple[SparseOperator, ...]
+
+
 def collapsed(
-    operator: SparseOperator, x: Tensor, terms: Tensor, bias: Tensor | None = None, link: Tensor | None = None
+    operators: Operators,
+    depths: Sequence[int],
+    x: Tensor,
+    terms: Tensor,
+    bias: Tensor | None = None,
+    links: Sequence[tuple[SparseOperator, Tensor]] = (),
 ) -> Tensor:
-    """`Σ_k Ā^k (x V_k + 1 b_k)`, plus `Ā link` where given (`[N, C]`, joins power 1 at no extra product).
+    """`P_0 + Σ_o Σ_k O_o^k P_{o,k} + Σ_l O_l U_l` with `P = x V + 1 b`.
 
     Args:
-        operator: `Ā`.
+        operators: `O_1..O_m`.
+        depths: the highest power of each, `L_o`.
         x: `X_T`, `[N, h]`.
-        terms: `Vᵀ`, `[L + 1, C, h]`.
-        bias: `b`, `[L + 1, C]`.
-        link: `[N, C]`.
+        terms: `Vᵀ`, `[1 + Σ L_o, C, h]`: power 0, then powers `1..L_o` of each operator.
+        bias: `b`, `[1 + Σ L_o, C]`.
+        links: operator and `U` `[N, C]`; one of an operator of the bank joins its power 1 at no extra product.
     """
     powers, classes = terms.shape[0], terms.shape[1]
     product = F.linear(x, terms.flatten(0, 1), None if bias is None else bias.flatten())
-    if link is not None:
-        product = product + F.pad(link, (classes, (powers - 2) * classes))
-    return horner(operator, product.view(-1, powers, classes))
+    extra = []
+    for operator, link in links:
+        index = next((number for number, member in enumerate(operators) if member is operator), None)
+        if index is None:
+            extra.append(operator @ link)
+        else:
+            first = 1 + sum(depths[:index])
+            product = product + F.pad(link, (first * classes, (powers - first - 1) * classes))
+    total = bank_horner(operators, depths, product.view(-1, powers, classes))
+    for part in extra:
+        total = total + part
+    return total
 
 
 def horner(operator: SparseOperator, blocks: Tensor) -> Tensor:
     """`Σ_k A^k blocks[:, k]` for `blocks` `[N, L + 1, C]`."""
-    total: Tensor = _Horner.apply(blocks, operator)
+    return bank_horner((operator,), (blocks.shape[1] - 1,), blocks)
+
+
+def bank_horner(operators: Operators, depths: Sequence[int], blocks: Tensor) -> Tensor:
+    """`blocks[:, 0] + Σ_o Σ_k O_o^k blocks[:, (o, k)]` for `blocks` `[N, 1 + Σ L_o, C]`."""
+    total: Tensor = _Horner.apply(blocks, operators, tuple(depths))
     return total
 
 
 def stacked_powers(operator: SparseOperator, x: Tensor, layers: int) -> Tensor:
     """`[x, A x, ..., A^L x]` as `[N, L + 1, C]`; the adjoint of `horner`."""
-    stack: Tensor = _Powers.apply(x, operator, layers)
+    return bank_powers((operator,), (layers,), x)
+
+
+def bank_powers(operators: Operators, depths: Sequence[int], x: Tensor) -> Tensor:
+    """`[x, O_1 x, ..., O_1^{L_1} x, O_2 x, ...]` as `[N, 1 + Σ L_o, C]`; the adjoint of `bank_horner`."""
+    stack: Tensor = _Powers.apply(x, operators, tuple(depths))
     return stack
 
 
+def transposed(operators: Operators) -> Operators:
+    """The transpose of each."""
+    return tuple(operator.T for operator in operators)
+
+
 class _Horner(Function):
-    """Keeps nothing for the backward pass: the gradient of block `k` is `(Aᵀ)^k g`."""
+    """Keeps nothing for the backward pass: the gradient of block `(o, k)` is `(O_oᵀ)^k g`."""
 
     @staticmethod
-    def forward(blocks: Tensor, operator: SparseOperator) -> Tensor:
-        pieces = blocks.movedim(1, 0).contiguous()  # [L + 1, N, C], so that each power is one solid piece
-        total = pieces[-1]
-        for k in range(len(pieces) - 2, -1, -1):
-            total = pieces[k].add_(multiply(operator.matrix, total))
+    def forward(blocks: Tensor, operators: Operators, depths: tuple[int, ...]) -> Tensor:
+        pieces = blocks.movedim(1, 0).contiguous()  # [1 + Σ L_o, N, C], so that each power is one solid piece
+        total, start = pieces[0], 1
+        for operator, depth in zip(operators, depths, strict=True):
+            if depth == 0:
+                continue
+            partial = pieces[start + depth - 1]
+            for k in range(start + depth - 2, start - 1, -1):
+                partial = pieces[k].add_(multiply(operator.matrix, partial))
+            total.add_(multiply(operator.matrix, partial))
+            start += depth
         return total.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.operator, ctx.layers = inputs[1], inputs[0].shape[1] - 1
+        _, ctx.operators, ctx.depths = inputs
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return stacked_powers(ctx.operator.T, grads[0], ctx.layers), None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        return bank_powers(transposed(ctx.operators), ctx.depths, grads[0]), None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int, ...], blocks: Tensor, operator: SparseOperator) -> tuple[Tensor, int]:
-        blocks = blocks.movedim(in_dims[0], 2)  # [N, L + 1, replicas, C]
-        total = horner(operator, blocks.flatten(2))
+    def vmap(
+        info: Any, in_dims: tuple[int, ...], blocks: Tensor, operators: Operators, depths: tuple[int, ...]
+    ) -> tuple[Tensor, int]:
+        blocks = blocks.movedim(in_dims[0], 2)  # [N, 1 + Σ L_o, replicas, C]
+        total = bank_horner(operators, depths, blocks.flatten(2))
         return total.reshape(total.shape[0], *blocks.shape[2:]), 1
 
 
 class _Powers(Function):
-    """`x, A x, A² x, ...`; its gradient is Horner's rule with the transpose."""
+    """`x, O x, O² x, ...` of each operator; its gradient is Horner's rule with the transposes."""
 
     @staticmethod
-    def forward(x: Tensor, operator: SparseOperator, layers: int) -> Tensor:
-        stack = x.new_empty(x.shape[0], layers + 1, x.shape[1])
-        stack[:, 0] = current = x.contiguous()
-        for k in range(1, layers + 1):
-            stack[:, k] = current = multiply(operator.matrix, current)
+    def forward(x: Tensor, operators: Operators, depths: tuple[int, ...]) -> Tensor:
+        stack = x.new_empty(x.shape[0], 1 + sum(depths), x.shape[1])
+        stack[:, 0] = x = x.contiguous()
+        index = 0
+        for operator, depth in zip(operators, depths, strict=True):
+            current = x
+            for _ in range(depth):
+                index += 1
+                stack[:, index] = current = multiply(operator.matrix, current)
         return stack
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.operator = inputs[1]
+        _, ctx.operators, ctx.depths = inputs
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return horner(ctx.operator.T, grads[0]), None, None
+        return bank_horner(transposed(ctx.operators), ctx.depths, grads[0]), None, None
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int, ...], x: Tensor, operator: SparseOperator, layers: int
+        info: Any, in_dims: tuple[int, ...], x: Tensor, operators: Operators, depths: tuple[int, ...]
     ) -> tuple[Tensor, int]:
         x = x.movedim(in_dims[0], 1)  # [N, replicas, C]
-        stack = stacked_powers(operator, x.flatten(1), layers)
-        return stack.reshape(x.shape[0], layers + 1, *x.shape[1:]), 2
+        stack = bank_powers(operators, depths, x.flatten(1))
+        return stack.reshape(x.shape[0], stack.shape[1], *x.shape[1:]), 2
 
 
 class _PowerChain(Function):

@@ -10,15 +10,15 @@ from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
 from gpcn.nn import polynomial
-from gpcn.nn.adjacency import AdjacencyLike
-from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.bank import PAPER, Bank
+from gpcn.nn.bank_model import BankModel, Pieces
 from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.layers import FeatureLayers, Linear
 from gpcn.nn.operator import SparseOperator
-from gpcn.nn.polynomial import Order
+from gpcn.nn.polynomial import Operators, Order
 
 
-class PolynomialModel(NodeClassifier):
+class PolynomialModel(BankModel):
     """What the family shares: feature layers, a polynomial of the adjacency, perhaps a term learned from links.
 
     Args:
@@ -33,12 +33,13 @@ class PolynomialModel(NodeClassifier):
             `X_T`, as the published code does, and is evaluated layer by layer.
         bias: whether layers have biases, as the published code has; the paper's formulas have none.
         order: `auto` picks the cheaper evaluation; `collapsed` and `recursive` force one.
+        operators: what a node reads (`nn.bank`): `paper` for the paper's one operator; with several, each has residual
+            weights of its own and the polynomials are added, `c_0 X_T + Σ_o Σ_k c_{o,k} O_o^k X_T W_o^k`.
+        link_operators: what the term from links reads; `same` as `operators`.
         num_nodes: size of the graph; the models that learn from links need it.
         mu: initial share of convolution against links.
         learn_mu: whether it is learned; fixed otherwise.
     """
-
-    links = False
 
     def __init__(
         self,
@@ -52,28 +53,33 @@ class PolynomialModel(NodeClassifier):
         dropout_mode: Literal["collapsible", "residual"] = "collapsible",
         bias: bool = False,
         order: Order = "auto",
+        operators: str | Bank = PAPER,
+        link_operators: str | Bank = "same",
         num_nodes: int | None = None,
         mu: float = 0.5,
         learn_mu: bool = True,
     ) -> None:
-        super().__init__()
-        if layers < 1:
-            raise ConfigError(f"layers is {layers}; expected at least 1")
         if dropout_mode not in ("collapsible", "residual"):
             raise ConfigError(f"dropout_mode is {dropout_mode!r}; expected collapsible or residual")
-        self.layers, self.dropout, self.dropout_mode = layers, dropout, dropout_mode
-        self.order = polynomial.check_order(order)
-        self.features = FeatureLayers(
-            in_channels, hidden_channels, mlp_layers, dropout, None if dropout_mode == "collapsible" else 0.0, bias
-        )
-        self.residual = self._residual_layers(hidden_channels, bias)
+        last_dropout = None if dropout_mode == "collapsible" else 0.0
+        features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, last_dropout, bias)
+        super().__init__(features, layers, operators, link_operators, order)
+        self.dropout, self.dropout_mode = dropout, dropout_mode
+        if len(self.bank) > 1 and dropout_mode == "residual":
+            raise ConfigError("dropout inside the residual layers needs a single operator; use collapsible dropout")
+        residual = [self._residual_layers(hidden_channels, bias, depth) for depth in self.depths]
+        self.residual = residual[0] if len(residual) == 1 else nn.ModuleList(residual)
         self.out = Linear(hidden_channels, out_channels, bias)
         self.link: nn.Parameter | None = None
         if self.links:
             self._add_links(num_nodes, hidden_channels, mu, learn_mu)
 
-    def _residual_layers(self, hidden: int, bias: bool) -> nn.Module:
+    def _residual_layers(self, hidden: int, bias: bool, depth: int) -> nn.Module:
         return Linear(hidden, hidden, bias)
+
+    def _residual_of(self, index: int) -> nn.Module:
+        """The residual layers of one operator."""
+        return self.residual if len(self.bank) == 1 else cast(nn.ModuleList, self.residual)[index]
 
     def _add_links(self, num_nodes: int | None, hidden: int, mu: float, learn_mu: bool) -> None:
         if num_nodes is None:
@@ -82,7 +88,8 @@ class PolynomialModel(NodeClassifier):
             raise ConfigError(
                 f"mu is {mu}; expected a share from 0 to 1, and strictly between them where it is learned"
             )
-        self.link = nn.Parameter(torch.empty(num_nodes, hidden))
+        several = (len(self.link_bank),) if len(self.link_bank) > 1 else ()
+        self.link = nn.Parameter(torch.empty(num_nodes, *several, hidden))
         self.initial_mu, self.learn_mu = mu, learn_mu
         self.mu_logit = nn.Parameter(torch.empty(())) if learn_mu else None
         self._reset_links()
@@ -101,11 +108,24 @@ class PolynomialModel(NodeClassifier):
         self._reset_links()
 
     def polynomial_coefficients(self) -> Tensor:
-        """`c_0..c_L`, as the evaluation uses them."""
+        """`c_0`, then `c_1..c_L` of each operator, as the evaluation uses them."""
         raise NotImplementedError
 
+    def _coefficients_of(self, index: int) -> Tensor:
+        """`c_0..c_L` of one operator."""
+        coefficients = self.polynomial_coefficients()
+        if len(self.bank) == 1:
+            return coefficients
+        start = 1 + sum(self.depths[:index])
+        return torch.cat([coefficients[:1], coefficients[start : start + self.depths[index]]])
+
+    def _starting_coefficients(self, gamma: float) -> Tensor:
+        """`binom(L, k) γ^k` of each operator, behind one `c_0 = 1`."""
+        parts = [polynomial.binomial_coefficients(depth, gamma) for depth in self.depths]
+        return torch.cat([parts[0], *(part[1:] for part in parts[1:])])
+
     def coefficients(self) -> Tensor:
-        """The weight of each power of the adjacency, `[L + 1]`; of `X_T`, of its neighbours, and so on."""
+        """The weight of each power, `[1 + Σ L_o]`: of `X_T`, of its neighbours, and so on, operator by operator."""
         return self.polynomial_coefficients().detach()
 
     def share(self) -> Tensor | float:
@@ -118,68 +138,75 @@ class PolynomialModel(NodeClassifier):
         """`μ`: 1 is all convolution, 0 all links."""
         return None if self.link is None else float(torch.as_tensor(self.share()).detach())
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
-        hidden = self.features(x)  # [N, h]
-        order = self._order(operator, hidden)
-        return self._collapsed(operator, hidden) if order == "collapsed" else self._recursive(operator, hidden)
+    @property
+    def num_classes(self) -> int:
+        """`C`."""
+        return self.out.weight.shape[1]
 
-    def _order(self, operator: SparseOperator, hidden: Tensor) -> Order:
+    def _order(self, operators: Operators, hidden: Tensor) -> Order:
         if self.training and self.dropout > 0 and self.dropout_mode == "residual":
             if self.order == "collapsed":
                 raise ConfigError("dropout inside the residual layers cannot be collapsed; use order auto or recursive")
             return "recursive"
-        if self.order != "auto":
-            return self.order
-        classes = self.out.weight.shape[1]
-        return polynomial.choose_order(hidden.shape[0], operator.nnz, hidden.shape[1], classes, self.layers)
+        return super()._order(operators, hidden)
 
-    def _terms(self) -> tuple[Tensor, Tensor | None]:
-        weight, bias = cast(Tensor, self.residual.weight), cast("Tensor | None", self.residual.bias)
-        return polynomial.shared_terms(self.polynomial_coefficients(), weight, self.out.weight, bias, self.layers)
+    def _terms(self, index: int) -> tuple[Tensor, Tensor | None]:
+        """`Vᵀ` `[L + 1, C, h]` and `b` `[L + 1, C]` of one operator."""
+        layer = self._residual_of(index)
+        weight, bias = cast(Tensor, layer.weight), cast("Tensor | None", layer.bias)
+        return polynomial.shared_terms(self._coefficients_of(index), weight, self.out.weight, bias, self.depths[index])
 
-    def pieces(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """What is added up after `X_T`, `Σ_k Ā^k (X_T V_k + 1 b_k) + Ā U`: `Vᵀ` `[L + 1, C, h]`; `b` `[L + 1, C]` and
-        `U` `[N, C]`, from links, where there are any.
-        """
-        terms, bias = self._terms()
-        link = None
+    def pieces(self) -> Pieces:
+        """What is added up after `X_T`: convolution at its share `μ`, links at theirs."""
+        terms, bias = self._terms(0)
+        if len(self.bank) > 1:
+            others = [self._terms(index) for index in range(1, len(self.bank))]
+            terms = torch.cat([terms, *(more[1:] for more, _ in others)])
+            bias = None if bias is None else torch.cat([bias, *(cast(Tensor, more)[1:] for _, more in others)])
+        links: tuple[Tensor, ...] = ()
         if self.link is not None:
             share = self.share()
             terms, bias = terms * share, None if bias is None else bias * share
-            link = (self.link @ self.out.weight) * (1 - share)
+            links = tuple((vectors @ self.out.weight) * (1 - share) for vectors in self._link_vectors())
         if self.out.bias is not None:
             last = torch.nn.functional.pad(self.out.bias.unsqueeze(0), (0, 0, 0, len(terms) - 1))
             bias = last if bias is None else bias + last
-        return terms, bias, link
+        return Pieces(terms, bias, links)
 
-    def _collapsed(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
-        return polynomial.collapsed(operator, hidden, *self.pieces())
+    def _link_vectors(self) -> tuple[Tensor, ...]:
+        """`W_A` `[N, h]` of each operator of the link term."""
+        link = cast(Tensor, self.link)
+        return (link,) if link.dim() == 2 else link.unbind(1)
 
-    def _recursive(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
-        hidden = self._convolve(operator, hidden)
+    def _recursive(self, operators: Operators, link_operators: Operators, hidden: Tensor) -> Tensor:
+        total = self._convolve(operators[0], hidden, 0)
+        if len(operators) > 1:  # X_T itself counts once
+            own = self.polynomial_coefficients()[0] * hidden
+            for index, operator in enumerate(operators[1:], start=1):
+                total = total + (self._convolve(operator, hidden, index) - own)
         if self.link is not None:
             share = self.share()
-            hidden = share * hidden + (1 - share) * (operator @ self.link)
-        result: Tensor = self.out(self._drop(hidden))
+            linked = [
+                operator @ vectors for operator, vectors in zip(link_operators, self._link_vectors(), strict=True)
+            ]
+            total = share * total + (1 - share) * sum(linked[1:], start=linked[0])
+        result: Tensor = self.out(self._drop(total))
         return result
 
     def _drop(self, hidden: Tensor) -> Tensor:
         return drop(hidden, self.dropout, self.training) if self.dropout_mode == "residual" else hidden
 
-    def _convolve(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
+    def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
         raise NotImplementedError
 
-    def _weighted_powers(self, operator: SparseOperator, hidden: Tensor) -> Tensor:
-        """`c_0 X + Σ_k c_k Ā^k (X W + b) W^{k-1}`, power by power at full width."""
-        coefficients = self.polynomial_coefficients()
+    def _weighted_powers(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
+        """`c_0 X + Σ_k c_k O^k (X W + b) W^{k-1}`, power by power at full width."""
+        coefficients, layer = self._coefficients_of(index), self._residual_of(index)
         current = self._drop(hidden)
         total = coefficients[0] * current
-        current = operator @ self.residual(current)
-        for k in range(1, self.layers + 1):
+        current = operator @ layer(current)
+        for k in range(1, self.depths[index] + 1):
             total = total + coefficients[k] * current
-            if k < self.layers:
-                current = operator @ (self._drop(current) @ cast(Tensor, self.residual.weight))
+            if k < self.depths[index]:
+                current = operator @ (self._drop(current) @ cast(Tensor, layer.weight))
         return total

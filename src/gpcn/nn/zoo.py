@@ -5,15 +5,17 @@ model = zoo.build("gpcn-link", in_channels=q, out_channels=C, num_nodes=N, hidde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpcn.errors import ConfigError, near_matches
+from gpcn.nn import bank as banks
 from gpcn.nn import baselines
 from gpcn.nn.base import NodeClassifier
 from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
 from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
+from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
 from gpcn.nn.residual import ResidualGCN
 
 WIMALAWARNE = "Wimalawarne and Suzuki, Graph Polynomial Convolution Models for Node Classification, 2022"
@@ -21,7 +23,11 @@ WIMALAWARNE = "Wimalawarne and Suzuki, Graph Polynomial Convolution Models for N
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A model of the zoo. `family` is `gpcn` or `baseline`; `per_node` models learn a vector per node."""
+    """A model of the zoo.
+
+    `family` is `gpcn` (the paper's), `bank` (ours on the same engine) or `baseline`; `per_node` models learn a vector
+    per node.
+    """
 
     name: str
     kind: type[NodeClassifier]
@@ -59,10 +65,22 @@ def entry(name: str) -> Entry:
     return _ZOO[name]
 
 
-def build(name: str, *, in_channels: int, out_channels: int, num_nodes: int, **hyperparameters: Any) -> NodeClassifier:
-    """The model called `name`, for a graph of these sizes."""
+def build(
+    name: str,
+    *,
+    in_channels: int,
+    out_channels: int,
+    num_nodes: int,
+    directed: bool = True,
+    relations: Sequence[str] = (),
+    **hyperparameters: Any,
+) -> NodeClassifier:
+    """The model called `name`, for a graph of these sizes, with or without directions and types of links."""
     chosen = entry(name)
     options: dict[str, Any] = chosen.settle(hyperparameters)
+    for bank in ("operators", "link_operators"):
+        if options.get(bank, SAME) != SAME:
+            options[bank] = banks.resolve(banks.parse(options[bank]), directed=directed, relations=relations)
     hidden = options.pop("hidden", 1)
     if chosen.per_node:
         options["num_nodes"] = num_nodes
@@ -140,10 +158,26 @@ SELF_LOOPS = Hyperparameter(
     about="whether a node counts as its own neighbour",
     space=(False, True),
 )
+SAME = "same"
+OPERATORS = Hyperparameter(
+    name="operators",
+    kind=str,
+    default=banks.PAPER,
+    about="what a node reads: operators such as out-row,in-raw^1, or a bank: paper, " + ", ".join(banks.BANKS),
+    grammar=banks.parse,
+    neutral=True,
+)
+LINK_OPERATORS = replace(
+    OPERATORS,
+    name="link_operators",
+    default=SAME,
+    about="what the term from links reads; same as operators",
+    grammar=lambda text: text == SAME or banks.parse(text),
+)
 
 POLYNOMIAL = (HIDDEN, LAYERS, MLP_LAYERS)
 COMMON = (DROPOUT, DROPOUT_MODE, NO_BIAS, ORDER)
-LINKS = (MU, LEARN_MU)
+LINKS = (LINK_OPERATORS, MU, LEARN_MU)
 STEPS = replace(LAYERS, default=10, about="K: propagation steps", space=(2, 5, 10))
 DEPTH = replace(LAYERS, about="number of layers", space=(1, 2, 3))
 
@@ -154,10 +188,30 @@ def _family(name: str, kind: type[NodeClassifier], formula: str, *own: Hyperpara
         kind=kind,
         formula=formula,
         paper=WIMALAWARNE,
-        hyperparameters=(*POLYNOMIAL, *own, *COMMON, *(LINKS if per_node else ())),
+        hyperparameters=(*POLYNOMIAL, *own, *COMMON, OPERATORS, *(LINKS if per_node else ())),
         family="gpcn",
         per_node=per_node,
     )
+
+
+def _multi(name: str, formula: str, *own: Hyperparameter, per_node: bool = False) -> Entry:
+    links = replace(LINK_OPERATORS, default="links", space=("links", "out-raw"), neutral=False)
+    return Entry(
+        name=name,
+        kind=MultiGPCNLink if per_node else MultiGPCN,
+        formula=formula,
+        paper="this package; " + WIMALAWARNE + ", over a bank of operators",
+        hyperparameters=(HIDDEN, *own, MLP_LAYERS, DROPOUT, BIAS, ORDER, *((links,) if per_node else ())),
+        family="bank",
+        per_node=per_node,
+    )
+
+
+BANK = replace(OPERATORS, default="rich", space=("directions", "rich", "symmetric"), neutral=False)
+BLOCKS = Hyperparameter(name="blocks", kind=int, default=4, about="B: polynomial blocks", space=(2, 4, 6), low=1)
+NORM = Hyperparameter(
+    name="norm", kind=str, default="layer", about="normalization between blocks", choices=("layer", "batch", "none")
+)
 
 
 def _baseline(
@@ -172,6 +226,16 @@ _ENTRIES = (
     _family("agpcn", AGPCN, "(θ_0 X_T + Σ_k θ_k Ā^k X_T W^k) W_out", START, ADAPTIVE),
     _family("agpcn-link", AGPCNLink, "(μ Σ_k θ_k Ā^k X_T W^k + (1-μ) Ā W_A) W_out", START, ADAPTIVE, per_node=True),
     _family("generalized-gpcn", GeneralizedGPCN, "X ← X + γ Ā X W_i, i = 1..L; X W_out", GAMMA),
+    _multi("multi-gpcn", "X_T V_0 + Σ_o Σ_k O_o^k X_T V_{o,k}", LAYERS, BANK),
+    _multi("multi-gpcn-link", "X_T V_0 + Σ_o Σ_k O_o^k X_T V_{o,k} + Σ_l O_l U_l", LAYERS, BANK, per_node=True),
+    _multi(
+        "deep-gpcn",
+        "Z ← Z + ReLU(Poly(Norm(Z))), B - 1 times; Poly(Norm(Z)) = Σ_o Σ_k O_o^k Z V_{o,k}",
+        replace(LAYERS, default=1, space=(1, 2)),
+        replace(BANK, default="directions"),
+        BLOCKS,
+        NORM,
+    ),
     Entry(
         name="residual-gcn",
         kind=ResidualGCN,

@@ -118,8 +118,12 @@ class TrainConfig:
         ]
 
     def canonical(self) -> str:
-        """One text per configuration, for keys."""
-        return json.dumps(self.to_json(), sort_keys=True)
+        """One text per configuration, for keys; settings that came later count where they are not at their default."""
+        payload = self.to_json()
+        for group, declared in (("hyperparameters", zoo.entry(self.model).hyperparameters), ("training", TRAINING)):
+            silent = {setting.name for setting in declared if setting.neutral and self[setting.name] == setting.default}
+            payload[group] = {name: value for name, value in payload[group].items() if name not in silent}
+        return json.dumps(payload, sort_keys=True)
 
 
 def _flat(config: TrainConfig) -> dict[str, Any]:

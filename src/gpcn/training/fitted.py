@@ -40,7 +40,10 @@ class Fitted:
         """Match the features of `graph` with those trained on; what its own labels are does not matter."""
         graph, notes = match_features(run, graph)
         blank = replace(graph, labels=np.full(graph.num_nodes, UNKNOWN), splits=(), label_names=run.label_names())
-        problem = Problem.prepared(blank, run.config, dtype=dtype)
+        structure = run.structure()
+        blank, more = match_relations(blank, structure.relations)
+        problem = Problem.prepared(blank, run.config, dtype=dtype, structure=structure)
+        notes += more
         return cls(run, graph, problem, _known_rows(run, graph), tuple(notes))
 
     def model(self, number: int) -> NodeClassifier:
@@ -97,6 +100,18 @@ def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
     return replace(graph, features=graph.features @ chosen, feature_names=tuple(trained)), notes
 
 
+def match_relations(graph: Graph, trained: tuple[str, ...]) -> tuple[Graph, list[str]]:
+    """`graph` with the types of links trained on; one that no link has any more is empty."""
+    if not trained:
+        return graph, []
+    gone = [name for name in trained if name not in graph.relations]
+    new = [name for name in graph.relations if name not in trained]
+    empty = sp.csr_array(graph.adjacency.shape, dtype=np.float32)
+    notes = [f"no link is of type {name!r}, which the run was trained with" for name in gone]
+    notes += [f"links of type {name!r} are new; only operators that read all types see them" for name in new]
+    return replace(graph, relations={name: graph.relations.get(name, empty) for name in trained}), notes
+
+
 def _prepared_otherwise(run: Run, graph: Graph) -> list[str]:
     """A note where the graph's columns were encoded by another fit than the run's, so that scales may differ."""
     payload = run.graph.get("preparation")
@@ -130,7 +145,8 @@ def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
 def _per_node_names(run: Run) -> set[str]:
     """The tensors with a row per node: those that grow when a node is added, and the labels that are spread."""
     sizes: dict[str, Any] = {"in_channels": int(run.graph["features"]), "out_channels": int(run.graph["classes"])}
-    sizes |= run.config.hyperparameters
+    structure = run.structure()
+    sizes |= {"directed": structure.directed, "relations": structure.relations, **run.config.hyperparameters}
     few, more = (zoo.build(run.config.model, num_nodes=count, **sizes).state_dict() for count in (2, 3))
     return {name for name in few if few[name].shape != more[name].shape} | {"seeds"}
 

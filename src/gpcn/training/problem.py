@@ -18,14 +18,28 @@ from gpcn.types import UNKNOWN
 
 
 @dataclass(frozen=True)
+class Structure:
+    """What kinds of links a graph has, which a bank of operators is made for."""
+
+    directed: bool
+    relations: tuple[str, ...]
+
+    @classmethod
+    def of(cls, graph: Graph) -> Structure:
+        """As the graph is."""
+        return cls(graph.directed, tuple(graph.relations))
+
+
+@dataclass(frozen=True)
 class Problem:
-    """What training needs of a graph."""
+    """What training needs of a graph; models are built for links of its `structure`."""
 
     graph: Graph
     x: Features
     adjacency: Adjacency
     labels: Tensor
     device: torch.device
+    structure: Structure
 
     @classmethod
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
@@ -48,13 +62,15 @@ class Problem:
         config: TrainConfig,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
+        structure: Structure | None = None,
     ) -> Problem:
-        """The same without asking whether there is anything to learn, for prediction."""
+        """The same without asking whether there is anything to learn, for prediction by models of a `structure`."""
         prepared = graph.symmetrized() if config["symmetrize"] else graph
         if config["normalize_features"]:
             prepared = prepared.with_row_normalized_features()
         x, adjacency = inputs_of(prepared, device=device, dtype=dtype)
-        return cls(prepared, x, adjacency, torch.tensor(graph.labels, device=device), torch.device(device))
+        labels = torch.tensor(graph.labels, device=device)
+        return cls(prepared, x, adjacency, labels, torch.device(device), structure or Structure.of(graph))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -64,6 +80,7 @@ class Problem:
     def build(self, config: TrainConfig) -> NodeClassifier:
         """The model of `config` for this graph."""
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
+        sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
         return zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
 

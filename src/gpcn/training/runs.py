@@ -34,6 +34,7 @@ from gpcn.training.comparison import rarer_class
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import summarize
 from gpcn.training.parallel import Tick
+from gpcn.training.problem import Structure
 from gpcn.training.splitrun import read_result, split_key
 
 FORMAT = 1
@@ -96,6 +97,10 @@ class Run:
         if not file.is_file():
             return None
         return [str(name) for name in read_npz(file, str(file))["node_ids"]]
+
+    def structure(self) -> Structure:
+        """What kinds of links were trained on; runs older than banks of operators do not say, and do not need it."""
+        return Structure(bool(self.graph.get("directed", True)), tuple(self.graph.get("relations", ())))
 
     def label_names(self) -> tuple[str, ...]:
         """The names of the classes; their numbers where they have none."""
@@ -184,6 +189,8 @@ def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
         "positive": graph.positive,
         "label_names": graph.label_names,
         "feature_names": graph.feature_names,
+        "directed": graph.directed,
+        "relations": list(graph.relations),
         "preparation": graph.preparation.to_json() if graph.preparation else None,
         "source": source,
     }

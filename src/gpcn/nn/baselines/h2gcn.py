@@ -104,7 +104,8 @@ def without_loops(links: Adjacency) -> Adjacency:
     if not links.matrix.diagonal().any():
         return links
     if links not in _without_loops:
-        _without_loops[links] = Adjacency(links.matrix - sp.diags_array(links.matrix.diagonal()))
+        plain = links.matrix - sp.diags_array(links.matrix.diagonal())
+        _without_loops[links] = Adjacency(plain, direction=links.direction)
         _without_loops[links].matrix.eliminate_zeros()
     made: Adjacency = _without_loops[links]
     return made

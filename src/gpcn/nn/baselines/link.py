@@ -74,8 +74,8 @@ class LINKX(NodeClassifier):
     with `A` the links as they are: weighted, not normalized, no self-loops added unless asked for. The perceptrons
     have ReLU, then batch normalization, between their layers; the last layer of each is plain.
 
-    This is the computation of `torch_geometric.nn.LINKX` on undirected graphs. On directed ones row `i` of `A` holds
-    the links from node `i`, as the formula says; PyTorch Geometric sums over the links to it, `Aᵀ`.
+    This is the computation of `torch_geometric.nn.LINKX` given an `edge_index`. Of a matrix or a `Graph` row `i` holds
+    the links from node `i`, as the formula says.
 
     Args:
         in_channels: number of features, `q`.

@@ -1,0 +1,155 @@
+"""What is linear after its feature layers: a polynomial of each operator of a bank, and terms learned from links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from gpcn.errors import ConfigError
+from gpcn.nn import bank as banks
+from gpcn.nn import polynomial
+from gpcn.nn.adjacency import Adjacency, AdjacencyLike
+from gpcn.nn.bank import Bank, OperatorSpec
+from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.layers import FeatureLayers
+from gpcn.nn.operator import SparseOperator
+from gpcn.nn.polynomial import Operators, Order
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What is added up after `X_T`: `Σ O^k (X_T V + 1 b) + Σ_l O_l U_l`.
+
+    Args:
+        terms: `Vᵀ`, `[1 + Σ L_o, C, h]`: power 0, then powers `1..L_o` of each operator.
+        bias: `b`, `[1 + Σ L_o, C]`, where there are biases.
+        links: `U_l` `[N, C]` of each operator of the link term.
+    """
+
+    terms: Tensor
+    bias: Tensor | None
+    links: tuple[Tensor, ...] = ()
+
+
+class BankModel(NodeClassifier):
+    """Feature layers, then a polynomial of each operator of a bank and perhaps a term learned from links.
+
+    Args:
+        features: from `x` to `X_T`.
+        layers: highest power of every operator that does not say less, `L`.
+        operators: the bank (`nn.bank`), as text or parsed.
+        link_operators: those of the link term; `same` for the bank's own.
+        order: `auto` picks the cheaper evaluation; `collapsed` and `recursive` force one.
+    """
+
+    links = False
+
+    def __init__(
+        self,
+        features: FeatureLayers,
+        layers: int,
+        operators: str | Bank,
+        link_operators: str | Bank,
+        order: Order,
+    ) -> None:
+        super().__init__()
+        if layers < 1:
+            raise ConfigError(f"layers is {layers}; expected at least 1")
+        self.layers = layers
+        self.order = polynomial.check_order(order)
+        self.bank = banks.parse(operators) if isinstance(operators, str) else operators
+        self.depths = tuple(min(layers, operator.power or layers) for operator in self.bank)
+        if not self.links:
+            self.link_bank: Bank = ()
+        elif link_operators == "same":
+            self.link_bank = self.bank
+        else:
+            self.link_bank = banks.parse(link_operators) if isinstance(link_operators, str) else link_operators
+        self.features = features
+
+    def pieces(self) -> Pieces:
+        """What is added up after `X_T`."""
+        raise NotImplementedError
+
+    def part_names(self) -> list[str]:
+        """The name of each power, in the order of `Pieces.terms`: by hop, and by operator where there are several."""
+        names = ["features"]
+        for operator, depth in zip(self.bank, self.depths, strict=True):
+            prefix = "" if self.bank == (banks.THE_PAPERS,) else f"{operator.title} "
+            names += [f"{prefix}hop {k}" for k in range(1, depth + 1)]
+        return names
+
+    def link_names(self) -> list[str]:
+        """The name of each operator's link term."""
+        if self.link_bank == (banks.THE_PAPERS,):
+            return ["links"]
+        return [f"links {operator.title}" for operator in self.link_bank]
+
+    def forward(
+        self,
+        x: Features,
+        adjacency: AdjacencyLike,
+        edge_weight: Tensor | None = None,
+        edge_type: Tensor | None = None,
+    ) -> Tensor:
+        """Logits `[N, C]`; `edge_type` `[E]` beside an `edge_index` names the relations of operators `:0`, `:1`, …."""
+        x = as_features(x)
+        operators, link_operators = self.operators_of(adjacency, edge_weight, x.shape[0], edge_type)
+        hidden = self.hidden(x, operators)  # [N, h]
+        if self._order(operators, hidden) == "recursive":
+            return self._recursive(operators, link_operators, hidden)
+        pieces = self.pieces()
+        links = list(zip(link_operators, pieces.links, strict=True))
+        return polynomial.collapsed(operators, self.depths, hidden, pieces.terms, pieces.bias, links)
+
+    def hidden(self, x: Features, operators: Operators) -> Tensor:
+        """`X_T` `[N, h]`, what the polynomial is applied to."""
+        result: Tensor = self.features(x)
+        return result
+
+    def operators_of(
+        self,
+        adjacency: AdjacencyLike,
+        edge_weight: Tensor | None,
+        num_nodes: int,
+        edge_type: Tensor | None = None,
+    ) -> tuple[Operators, Operators]:
+        """The operators of the bank and of the link term; equal ones are one object."""
+        if isinstance(adjacency, SparseOperator):
+            if len({*self.bank, *self.link_bank}) > 1:
+                raise ConfigError(
+                    f"{type(self).__name__} reads links in {len({*self.bank, *self.link_bank})} ways; pass the links, "
+                    "not one SparseOperator"
+                )
+            operator = self.operator(adjacency, None, num_nodes)
+            return (operator,), (operator,) * len(self.link_bank)
+        if isinstance(adjacency, Tensor):
+            adjacency = Adjacency.of(adjacency, edge_weight, num_nodes, edge_type)
+
+        def of(spec: OperatorSpec) -> SparseOperator:
+            return self.operator(
+                adjacency,
+                edge_weight,
+                num_nodes,
+                spec.normalization,
+                self_loops=spec.self_loops,
+                relation=spec.relation,
+                **({} if spec.direction is None else {"direction": spec.direction}),
+            )
+
+        return tuple(of(spec) for spec in self.bank), tuple(of(spec) for spec in self.link_bank)
+
+    def _order(self, operators: Operators, hidden: Tensor) -> Order:
+        if self.order != "auto":
+            return self.order
+        entries = [operator.nnz for operator in operators]
+        return polynomial.choose_order(hidden.shape[0], entries, hidden.shape[1], self.num_classes, self.depths)
+
+    @property
+    def num_classes(self) -> int:
+        """`C`."""
+        raise NotImplementedError
+
+    def _recursive(self, operators: Operators, link_operators: Operators, hidden: Tensor) -> Tensor:
+        raise NotImplementedError

@@ -1,0 +1,177 @@
+"""Beyond the paper on the same engine: free terms for every power of every operator, and several such blocks.
+
+| model | logits |
+| --- | --- |
+| `MultiGPCN` | `X_T V_0 + Σ_o Σ_k O_o^k X_T V_{o,k}`, every `V` free |
+| `MultiGPCNLink` | `… + Σ_l O_l U_l`, a free row `U_l[j]` per node |
+| with `blocks=B` | before that `B - 1` times `Z ← Z + dropout(ReLU(Poly(Norm(Z))))`, `Poly` as above at width `h` |
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gpcn.errors import ConfigError
+from gpcn.nn import polynomial
+from gpcn.nn.bank import Bank
+from gpcn.nn.bank_model import BankModel, Pieces
+from gpcn.nn.base import Features
+from gpcn.nn.dropout import relu_dropout_
+from gpcn.nn.layers import FeatureLayers
+from gpcn.nn.polynomial import Operators, Order
+
+Norm = Literal["layer", "batch", "none"]
+
+
+class Terms(nn.Module):
+    """`V` of all powers, `[1 + Σ L_o, C, h]` lying down, and one bias for their sum."""
+
+    def __init__(self, count: int, in_channels: int, out_channels: int, bias: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(count, out_channels, in_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform in ±1/√h, like a linear layer of each power."""
+        bound = 1 / math.sqrt(self.weight.shape[2])
+        nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.uniform_(self.bias, -bound, bound)
+
+    def biases(self) -> Tensor | None:
+        """`[1 + Σ L_o, C]`: of power 0 alone."""
+        return None if self.bias is None else F.pad(self.bias.unsqueeze(0), (0, 0, 0, len(self.weight) - 1))
+
+    def forward(self, x: Tensor, operators: Operators, depths: tuple[int, ...]) -> Tensor:
+        """`x V_0 + Σ_o Σ_k O_o^k x V_{o,k} + b`."""
+        return polynomial.collapsed(operators, depths, x, self.weight, self.biases())
+
+
+class PolynomialBlock(nn.Module):
+    """`Z + dropout(ReLU(Poly(Norm(Z))))` at width `h`."""
+
+    def __init__(self, count: int, channels: int, norm: Norm, dropout: float, bias: bool) -> None:
+        super().__init__()
+        self.norm = _norm(norm, channels)
+        self.terms = Terms(count, channels, channels, bias)
+        self.dropout = dropout
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for module in (self.norm, self.terms):
+            if hasattr(module, "reset_parameters"):
+                module.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, z: Tensor, operators: Operators, depths: tuple[int, ...]) -> Tensor:
+        """`[N, h]` to `[N, h]`."""
+        spread = self.terms(self.norm(z), operators, depths)
+        return z + relu_dropout_(spread, self.dropout, self.training)
+
+
+class MultiGPCN(BankModel):
+    """A polynomial of each operator of a bank with free terms, after `blocks - 1` blocks of the same kind.
+
+    Args:
+        in_channels: number of features, `q`.
+        hidden_channels: width, `h`.
+        out_channels: number of classes, `C`.
+        layers: highest power of every operator that does not say less, `L`.
+        mlp_layers: ReLU layers on the features, `T`.
+        operators: the bank (`nn.bank`).
+        link_operators: what the term from links reads.
+        blocks: `B`; 1 is linear after `X_T`, and only then is a logit a sum over hops.
+        norm: between blocks: `layer`, `batch` or `none`.
+        dropout: share of entries zeroed while training, in the features, in `X_T` and in every block.
+        bias: whether layers have biases.
+        order: `auto` picks the cheaper evaluation; `collapsed` and `recursive` force one.
+        num_nodes: size of the graph; needed where there is a term from links.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        layers: int = 2,
+        mlp_layers: int = 1,
+        operators: str | Bank = "rich",
+        link_operators: str | Bank = "links",
+        blocks: int = 1,
+        norm: Norm = "layer",
+        dropout: float = 0.0,
+        bias: bool = True,
+        order: Order = "auto",
+        num_nodes: int | None = None,
+    ) -> None:
+        features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, bias=bias)
+        super().__init__(features, layers, operators, link_operators, order)
+        if blocks < 1:
+            raise ConfigError(f"blocks is {blocks}; expected at least 1")
+        self.blocks, count = blocks, 1 + sum(self.depths)
+        self.inner = nn.ModuleList(
+            PolynomialBlock(count, hidden_channels, norm, dropout, bias) for _ in range(blocks - 1)
+        )
+        self.last_norm = _norm(norm, hidden_channels) if blocks > 1 else nn.Identity()
+        self.terms = Terms(count, hidden_channels, out_channels, bias)
+        self.link: nn.Parameter | None = None
+        if self.links:
+            if num_nodes is None:
+                raise ConfigError(f"{type(self).__name__} learns a vector per node; pass num_nodes")
+            self.link = nn.Parameter(torch.empty(num_nodes, len(self.link_bank), out_channels))
+            self._reset_links()
+
+    def _reset_links(self) -> None:
+        if self.link is not None:
+            bound = 1 / math.sqrt(max(1, self.link.shape[0]))
+            nn.init.uniform_(self.link, -bound, bound)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        super().reset_parameters()
+        self._reset_links()
+
+    @property
+    def num_classes(self) -> int:
+        """`C`."""
+        return self.terms.weight.shape[1]
+
+    def hidden(self, x: Features, operators: Operators) -> Tensor:
+        """What the last polynomial is applied to, `[N, h]`."""
+        hidden: Tensor = self.features(x)
+        for block in self.inner:
+            hidden = block(hidden, operators, self.depths)
+        result: Tensor = self.last_norm(hidden)
+        return result
+
+    def pieces(self) -> Pieces:
+        """The terms as they are."""
+        links = () if self.link is None else self.link.unbind(1)
+        return Pieces(self.terms.weight, self.terms.biases(), links)
+
+    def _recursive(self, operators: Operators, link_operators: Operators, hidden: Tensor) -> Tensor:
+        powers = polynomial.bank_powers(operators, self.depths, hidden)  # [N, 1 + Σ L_o, h]
+        pieces = self.pieces()
+        total = F.linear(powers.flatten(1), pieces.terms.transpose(0, 1).flatten(1), self.terms.bias)
+        for operator, link in zip(link_operators, pieces.links, strict=True):
+            total = total + operator @ link
+        return total
+
+
+class MultiGPCNLink(MultiGPCN):
+    """`MultiGPCN` and direct learning from links: `… + Σ_l O_l U_l`, by default of the raw links either way."""
+
+    links = True
+
+
+def _norm(kind: Norm, channels: int) -> nn.Module:
+    if kind not in ("layer", "batch", "none"):
+        raise ConfigError(f"norm is {kind!r}; expected layer, batch or none")
+    kinds = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d, "none": nn.Identity}
+    return kinds[kind](channels)
