@@ -128,14 +128,18 @@ class AGPCN(PolynomialModel):
             return self.theta * self._starting_coefficients(self.gamma).to(self.theta)
         if self.adaptive == "theta":
             return self.theta
-        parts = [polynomial.symmetric_coefficients(scales) for scales in self.theta.split(self.depths)]
+        parts = [polynomial.symmetric_coefficients(scales) for scales in self._scales()]
         return parts[0] if len(parts) == 1 else torch.cat([parts[0], *(part[1:] for part in parts[1:])])
+
+    def _scales(self) -> tuple[Tensor, ...]:
+        """`s_1..s_L` of each operator."""
+        return torch.split(self.theta, self.depths)
 
     def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
         if self.adaptive != "scales":
             return self._weighted_powers(operator, hidden, index)
         layer = self._residual_of(index)
-        for scale in self.theta.split(self.depths)[index]:
+        for scale in self._scales()[index]:
             hidden = self._drop(hidden)
             hidden = hidden + scale * (operator @ layer(hidden))
         return hidden

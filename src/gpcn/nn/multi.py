@@ -171,7 +171,10 @@ class MultiGPCNLink(MultiGPCN):
 
 
 def _norm(kind: Norm, channels: int) -> nn.Module:
-    if kind not in ("layer", "batch", "none"):
-        raise ConfigError(f"norm is {kind!r}; expected layer, batch or none")
-    kinds = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d, "none": nn.Identity}
-    return kinds[kind](channels)
+    if kind == "layer":
+        return nn.LayerNorm(channels)
+    if kind == "batch":
+        return nn.BatchNorm1d(channels)
+    if kind == "none":
+        return nn.Identity()
+    raise ConfigError(f"norm is {kind!r}; expected layer, batch or none")
