@@ -133,7 +133,7 @@ class AGPCN(PolynomialModel):
 
     def _scales(self) -> tuple[Tensor, ...]:
         """`s_1..s_L` of each operator."""
-        return torch.split(self.theta, self.depths)
+        return torch.split(self.theta, list(self.depths))
 
     def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
         if self.adaptive != "scales":
