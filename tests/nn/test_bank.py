@@ -138,10 +138,11 @@ def _literal_multi(model: MultiGPCN, hidden: Tensor, operators: list[Tensor], gr
         return total if terms.bias is None else total + terms.bias
 
     for block in model.inner:
-        hidden = hidden + torch.relu(spread(block.norm(hidden), block.terms))
+        active = torch.relu(spread(block.norm(hidden), block.terms))
+        hidden = hidden + active @ block.mixing.weight + (0 if block.mixing.bias is None else block.mixing.bias)
     total = spread(model.last_norm(hidden), model.terms)
     for index, spec in enumerate(model.link_bank):
-        total = total + dense_operator(graph, spec) @ model.link[:, index]
+        total = total + dense_operator(graph, spec) @ model.link[:, index] @ model.link_terms[index]
     return total
 
 

@@ -3,8 +3,8 @@
 | model | logits |
 | --- | --- |
 | `MultiGPCN` | `X_T V_0 + Σ_o Σ_k O_o^k X_T V_{o,k}`, every `V` free |
-| `MultiGPCNLink` | `… + Σ_l O_l U_l`, a free row `U_l[j]` per node |
-| with `blocks=B` | before that `B - 1` times `Z ← Z + dropout(ReLU(Poly(Norm(Z))))`, `Poly` as above at width `h` |
+| `MultiGPCNLink` | `… + Σ_l O_l W_A,l V_l`, a vector `W_A,l[j]` per node and operator |
+| with `blocks=B` | before that `B - 1` times `Z ← Z + ReLU(Poly(Norm(Z))) W`, `Poly` as above at width `h` |
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from gpcn.nn import polynomial
 from gpcn.nn.bank import Bank
 from gpcn.nn.bank_model import BankModel, Pieces
 from gpcn.nn.base import Features
+from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.dropout import relu_dropout_
-from gpcn.nn.layers import FeatureLayers
+from gpcn.nn.layers import FeatureLayers, Linear
 from gpcn.nn.polynomial import Operators, Order
 
 Norm = Literal["layer", "batch", "none"]
@@ -54,24 +55,26 @@ class Terms(nn.Module):
 
 
 class PolynomialBlock(nn.Module):
-    """`Z + dropout(ReLU(Poly(Norm(Z))))` at width `h`."""
+    """`Z + dropout(dropout(ReLU(Poly(Norm(Z)))) W)` at width `h`."""
 
     def __init__(self, count: int, channels: int, norm: Norm, dropout: float, bias: bool) -> None:
         super().__init__()
         self.norm = _norm(norm, channels)
         self.terms = Terms(count, channels, channels, bias)
+        self.mixing = Linear(channels, channels, bias)
         self.dropout = dropout
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        for module in (self.norm, self.terms):
+        for module in (self.norm, self.terms, self.mixing):
             if hasattr(module, "reset_parameters"):
                 module.reset_parameters()  # type: ignore[operator]
 
     def forward(self, z: Tensor, operators: Operators, depths: tuple[int, ...]) -> Tensor:
         """`[N, h]` to `[N, h]`."""
         spread = self.terms(self.norm(z), operators, depths)
-        return z + relu_dropout_(spread, self.dropout, self.training)
+        active = relu_dropout_(spread, self.dropout, self.training)
+        return z + drop(self.mixing(active), self.dropout, self.training)
 
 
 class MultiGPCN(BankModel):
@@ -87,7 +90,7 @@ class MultiGPCN(BankModel):
         link_operators: what the term from links reads.
         blocks: `B`; 1 is linear after `X_T`, and only then is a logit a sum over hops.
         norm: between blocks: `layer`, `batch` or `none`.
-        dropout: share of entries zeroed while training, in the features, in `X_T` and in every block.
+        dropout: share of entries zeroed while training, in the features (with one block), in `X_T` and in every block.
         bias: whether layers have biases.
         order: `auto` picks the cheaper evaluation; `collapsed` and `recursive` force one.
         num_nodes: size of the graph; needed where there is a term from links.
@@ -104,13 +107,14 @@ class MultiGPCN(BankModel):
         operators: str | Bank = "rich",
         link_operators: str | Bank = "links",
         blocks: int = 1,
-        norm: Norm = "layer",
+        norm: Norm = "batch",
         dropout: float = 0.0,
         bias: bool = True,
         order: Order = "auto",
         num_nodes: int | None = None,
     ) -> None:
-        features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, bias=bias)
+        front = dropout if blocks == 1 else 0.0  # a few columns dropped of few starve all blocks
+        features = FeatureLayers(in_channels, hidden_channels, mlp_layers, front, dropout, bias)
         super().__init__(features, layers, operators, link_operators, order)
         if blocks < 1:
             raise ConfigError(f"blocks is {blocks}; expected at least 1")
@@ -124,13 +128,15 @@ class MultiGPCN(BankModel):
         if self.links:
             if num_nodes is None:
                 raise ConfigError(f"{type(self).__name__} learns a vector per node; pass num_nodes")
-            self.link = nn.Parameter(torch.empty(num_nodes, len(self.link_bank), out_channels))
+            self.link = nn.Parameter(torch.empty(num_nodes, len(self.link_bank), hidden_channels))
+            self.link_terms = nn.Parameter(torch.empty(len(self.link_bank), hidden_channels, out_channels))
             self._reset_links()
 
     def _reset_links(self) -> None:
         if self.link is not None:
-            bound = 1 / math.sqrt(max(1, self.link.shape[0]))
-            nn.init.uniform_(self.link, -bound, bound)
+            for weights in (self.link, self.link_terms):  # as for the family's `W_A` and `W_out`
+                bound = 1 / math.sqrt(max(1, weights.shape[0] if weights is self.link else weights.shape[1]))
+                nn.init.uniform_(weights, -bound, bound)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -152,7 +158,10 @@ class MultiGPCN(BankModel):
 
     def pieces(self) -> Pieces:
         """The terms as they are."""
-        links = () if self.link is None else self.link.unbind(1)
+        links: tuple[Tensor, ...] = ()
+        if self.link is not None:
+            pairs = zip(self.link.unbind(1), self.link_terms, strict=True)
+            links = tuple(vectors @ terms for vectors, terms in pairs)
         return Pieces(self.terms.weight, self.terms.biases(), links)
 
     def _recursive(self, operators: Operators, link_operators: Operators, hidden: Tensor) -> Tensor:
@@ -165,7 +174,11 @@ class MultiGPCN(BankModel):
 
 
 class MultiGPCNLink(MultiGPCN):
-    """`MultiGPCN` and direct learning from links: `… + Σ_l O_l U_l`, by default of the raw links either way."""
+    """`MultiGPCN` and direct learning from links, `… + Σ_l O_l W_A,l V_l`, by default of the raw links either way.
+
+    The product `W_A V` (`[N, h]` and `[h, C]`) instead of one `[N, C]` changes no function, but what training finds: on
+    chameleon and squirrel two to four points better on validation nodes.
+    """
 
     links = True
 

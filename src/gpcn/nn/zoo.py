@@ -210,7 +210,7 @@ def _multi(name: str, formula: str, *own: Hyperparameter, per_node: bool = False
 BANK = replace(OPERATORS, default="rich", space=("directions", "rich", "symmetric"), neutral=False)
 BLOCKS = Hyperparameter(name="blocks", kind=int, default=4, about="B: polynomial blocks", space=(2, 4, 6), low=1)
 NORM = Hyperparameter(
-    name="norm", kind=str, default="layer", about="normalization between blocks", choices=("layer", "batch", "none")
+    name="norm", kind=str, default="batch", about="normalization between blocks", choices=("layer", "batch", "none")
 )
 
 
@@ -230,7 +230,7 @@ _ENTRIES = (
     _multi("multi-gpcn-link", "X_T V_0 + Σ_o Σ_k O_o^k X_T V_{o,k} + Σ_l O_l U_l", LAYERS, BANK, per_node=True),
     _multi(
         "deep-gpcn",
-        "Z ← Z + ReLU(Poly(Norm(Z))), B - 1 times; Poly(Norm(Z)) = Σ_o Σ_k O_o^k Z V_{o,k}",
+        "Z ← Z + ReLU(Poly(Norm(Z))) W, B - 1 times; Poly(Norm(Z)), Poly(Z) = Σ_o Σ_k O_o^k Z V_{o,k}",
         replace(LAYERS, default=1, space=(1, 2)),
         replace(BANK, default="directions"),
         BLOCKS,

@@ -12,10 +12,11 @@ from zlib import crc32
 import numpy as np
 
 from gpcn.nn import zoo
-from gpcn.paper.plans import COMMON, LARGE, SMALL, VERY_LARGE, Choices, Plan, Settings, draw, mutate, own, own_names
+from gpcn.paper.plans import COMMON, LARGE, SMALL, Choices, Plan, Settings, draw, mutate, own, own_names
 from gpcn.paper.scoring import Scored, Scorer
 
 PATIENCE = 50
+VERY_LARGE = 20_000  # nodes; the family's plan is smaller from 15,000 on, for its starts have the paper's width
 SMALL_PLAN = Plan(draws=16, mutations=8, first=(0, 1), finalists=4, decisive=tuple(range(10)), patience=20)
 MIDDLE_PLAN = Plan(draws=10, mutations=5, first=(0,), finalists=3, decisive=(0, 1, 2), patience=20)
 LARGE_PLAN = replace(MIDDLE_PLAN, draws=7, mutations=4, finalists=3, decisive=tuple(range(5)), width=64, narrow=True)
