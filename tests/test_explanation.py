@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, synthesize, train
@@ -59,6 +60,32 @@ def test_neighbours_come_with_name_label_and_role(run: Run, graph: Graph) -> Non
         assert near["label"] == (None if label < 0 else "abc"[label])
         assert near["role"] == next((r for r in ("train", "val", "test") if place in getattr(graph.splits[0], r)), None)
         assert near["itself"] == (place == 3)
+
+
+def test_a_bank_is_explained_by_operator_and_hop(graph: Graph, tmp_path: Path) -> None:
+    links = graph.adjacency.tocoo()
+    typed = {
+        kind: sp.csr_array((links.data[mask], (links.row[mask], links.col[mask])), shape=links.shape)
+        for kind, mask in (("pays [b]", links.row < links.col), ("owns", links.row >= links.col))
+    }
+    given = replace(graph, relations=typed)
+    settings = {"hidden": 8, "layers": 2, "epochs": 20, "operators": "out-row:*,in-raw^1", "link_operators": "out-raw"}
+    train(given, TrainConfig.of("multi-gpcn-link", **settings), out=tmp_path / "run", jobs=1, splits=[0])
+    run = Run.open(tmp_path / "run")
+    account = explain(run, given, "person 5", top=10_000)
+    typed_parts = [f"out-row:{kind} hop {k}" for kind in typed for k in (1, 2)]
+    assert [part["part"] for part in account["parts"]] == [
+        "features",
+        *typed_parts,
+        "in-raw hop 1",
+        "links out-raw",
+        "bias",
+    ]
+    assert sum(part["margin"] for part in account["parts"]) == pytest.approx(account["sum"]["margin"], abs=1e-9)
+    fewer = replace(given, relations={"owns": typed["owns"], "gives": typed["pays [b]"]})
+    notes = explain(run, fewer, "person 5")["notes"]
+    assert any("no link is of type 'pays [b]'" in note for note in notes)
+    assert any("links of type 'gives' are new" in note for note in notes)
 
 
 def test_all_nodes_at_once_agree_with_one_at_a_time(run: Run, graph: Graph) -> None:

@@ -22,6 +22,13 @@ OPTIONS = {
 }
 CASES = [(name, {}) for name in MODELS] + [(name, OPTIONS[name]) for name in MODELS]
 CASES += [(name, {"bias": True, "dropout": 0.5, "dropout_mode": "residual"}) for name in MODELS[:4]]
+CASES += [
+    ("multi-gpcn", {}),
+    ("multi-gpcn-link", {"bias": False, "link_operators": "out-raw,in-row+loops"}),
+    ("agpcn-link", {"bias": True, "operators": "rich", "link_operators": "out-raw"}),
+    ("gpcn-link", {"bias": True, "operators": "directions"}),
+    ("deep-gpcn", {"blocks": 1}),
+]
 IDS = [f"{name}-{'-'.join(options) or 'plain'}" for name, options in CASES]
 
 
@@ -93,8 +100,8 @@ def test_what_cannot_be_decomposed_says_so() -> None:
     model, problem = trained(graph, "gpcn", {})
     with pytest.raises(ConfigError, match="call model.eval"):
         next(decomposition.parts(model.train(), problem.x, problem.adjacency))
-    for name in ("gcn", "residual-gcn"):
+    for name in ("gcn", "residual-gcn", "deep-gpcn"):
         other = zoo.build(name, in_channels=5, out_channels=4, num_nodes=30).double().eval()
-        assert not decomposition.can_be_decomposed(type(other), {})
+        assert not decomposition.can_be_decomposed(type(other), zoo.entry(name).settle({}))
         with pytest.raises(ConfigError, match="cannot be decomposed"):
             next(decomposition.parts(other, problem.x, problem.adjacency))

@@ -105,6 +105,20 @@ def trained(name: str, directed: bool = False, **options: object):
     return graph, model, x, adjacency
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("gpcn", {"operators": "directions"}),
+        ("gpcn-link", {"link_operators": "out-raw"}),
+        ("multi-gpcn", {}),
+    ],
+)
+def test_other_operators_have_no_bound_and_that_is_said(name: str, options: dict[str, str]) -> None:
+    _graph, model, x, adjacency = trained(name, **options)
+    with pytest.raises(ConfigError, match="the theorems are about"):
+        measure(model, x, adjacency, **SIZES)
+
+
 @pytest.mark.parametrize("kind", ["binomial", "printed"])
 @pytest.mark.parametrize("link", ["", "-link"])
 def test_agpcn_with_gpcns_coefficients_has_gpcns_bound(kind: str, link: str) -> None:

@@ -54,7 +54,7 @@ def show(found: dict[str, Any], to: Console) -> None:
     rows = table("part", f"for {winner}", f"lead over {other}", "", numeric=(f"for {winner}", f"lead over {other}"))
     longest = max(abs(part["margin"]) for part in found["parts"])
     for part in found["parts"]:
-        rows.add_row(part["part"], *_pair(part), _bar(part["margin"], longest))
+        rows.add_row(safe(part["part"]), *_pair(part), _bar(part["margin"], longest))
     rows.add_row("sum", *_pair(found["sum"]), style="bold")
     to.print(rows, highlight=False)
     for each in found["sources"]:
@@ -63,7 +63,9 @@ def show(found: dict[str, Any], to: Console) -> None:
             name = safe(near["node"]) + (" (itself)" if near["itself"] else "")
             behind.add_row(name, safe(near["label"] or "–"), near["role"] or "–", *_pair(near))
         shown, reached = len(each["top"]), each["nodes"]
-        to.print(f"\n{each['part']}: {reached:,} node(s)" + (f", the {shown} that count most" * (shown < reached)))
+        to.print(
+            f"\n{safe(each['part'])}: {reached:,} node(s)" + (f", the {shown} that count most" * (shown < reached))
+        )
         to.print(behind, highlight=False)
     for note in found["notes"]:
         to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)

@@ -59,7 +59,7 @@ class BankModel(NodeClassifier):
         self.layers = layers
         self.order = polynomial.check_order(order)
         self.bank = banks.parse(operators) if isinstance(operators, str) else operators
-        self.depths = tuple(min(layers, operator.power or layers) for operator in self.bank)
+        self.depths = banks.depths_of(self.bank, layers)
         if not self.links:
             self.link_bank: Bank = ()
         elif link_operators == "same":
@@ -74,11 +74,7 @@ class BankModel(NodeClassifier):
 
     def part_names(self) -> list[str]:
         """The name of each power, in the order of `Pieces.terms`: by hop, and by operator where there are several."""
-        names = ["features"]
-        for operator, depth in zip(self.bank, self.depths, strict=True):
-            prefix = "" if self.bank == (banks.THE_PAPERS,) else f"{operator.title} "
-            names += [f"{prefix}hop {k}" for k in range(1, depth + 1)]
-        return names
+        return banks.part_names(self.bank, self.layers)
 
     def link_names(self) -> list[str]:
         """The name of each operator's link term."""

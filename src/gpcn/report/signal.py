@@ -11,6 +11,7 @@ import torch
 
 from gpcn.explanation import can_be_explained, carried
 from gpcn.graph import Graph
+from gpcn.nn import bank as banks
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table, number, signed
@@ -38,7 +39,7 @@ class Leads:
 def account(material: RunMaterial) -> dict[str, Any] | None:
     """Figures, a table and a sentence; `None` for models that have no such account."""
     coefficients = [split["coefficients"] for split in material.result["splits"] if split["coefficients"] is not None]
-    figures = [_coefficients(coefficients)] if coefficients else []
+    figures = [_coefficients(coefficients, _powers(material.run))] if coefficients else []
     mixes = [(split["split"], split["mix"]) for split in material.result["splits"] if split["mix"] is not None]
     figures += [_mixes(mixes)] if mixes else []
     if material.graph is None or not can_be_explained(material.run):
@@ -105,25 +106,31 @@ def _by_class(leads: Leads, names: tuple[str, ...]) -> Figure:
     return Figure("The lead, class by class", about, data, layout, height_of(len(names), 340))
 
 
-def _coefficients(splits: list[list[float | None]]) -> Figure:
-    hops = range(len(splits[0]))
+def _powers(run: Run) -> list[str] | None:
+    """The names of the powers of a bank of operators; `None` for the paper's one operator, whose powers are hops."""
+    config, structure = run.config, run.structure()
+    bank = banks.parse(str(config.hyperparameters.get("operators", banks.PAPER)))
+    resolved = banks.resolve(bank, directed=structure.directed, relations=structure.relations)
+    return None if resolved == (banks.THE_PAPERS,) else banks.part_names(resolved, int(config["layers"]))
+
+
+def _coefficients(splits: list[list[float | None]], powers: list[str] | None) -> Figure:
+    positions = range(len(splits[0]))
     dots: Trace = {
         "type": "scatter",
         "mode": "markers",
-        "x": [hop for _ in splits for hop in hops],
+        "x": [position for _ in splits for position in positions],
         "y": plain([value for split in splits for value in split]),
-        "hovertemplate": "hop %{x}: %{y:.4g}<extra></extra>",
+        "hovertemplate": "%{y:.4g}<extra></extra>" if powers else "hop %{x}: %{y:.4g}<extra></extra>",
         "marker": {"size": 9, "opacity": 0.6, "color": "$series-3"},
     }
+    hops = {"title": {"text": "hop"}, "dtick": 1, "zeroline": False}
     return Figure(
-        "Coefficient of each hop",
+        "Coefficient of each operator and hop" if powers else "Coefficient of each hop",
         "The weight of each power of the adjacency, a dot per split; hop 0 is the node itself. The size of a hop's "
         "signal also depends on the learned weights, which the charts of the lead take into account.",
         [dots],
-        {
-            "xaxis": {"title": {"text": "hop"}, "dtick": 1, "zeroline": False},
-            "yaxis": {"title": {"text": "coefficient"}},
-        },
+        {"xaxis": names_axis(powers) if powers else hops, "yaxis": {"title": {"text": "coefficient"}}},
         SHALLOW,
     )
 

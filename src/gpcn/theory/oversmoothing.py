@@ -10,6 +10,7 @@ import torch
 
 from gpcn.errors import ConfigError
 from gpcn.nn import Adjacency
+from gpcn.nn.bank import THE_PAPERS
 from gpcn.nn.base import Features
 from gpcn.nn.gpcn import AGPCN, GPCN
 
@@ -23,6 +24,8 @@ def layer_states(model: Any, x: Features, adjacency: Adjacency) -> list[Array]:
     """
     if not isinstance(model, (GPCN, AGPCN)):
         raise ConfigError(f"{type(model).__name__} has no residual layers to look into; expected a GPCN or AGPCN model")
+    if model.bank != (THE_PAPERS,):
+        raise ConfigError("states layer by layer are those of one operator, the paper's; train with operators=paper")
     model.eval()
     with torch.no_grad():
         operator = adjacency.operator(dtype=model.out.weight.dtype)

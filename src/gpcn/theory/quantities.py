@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gpcn.errors import ConfigError
 from gpcn.nn import Adjacency, SparseOperator
+from gpcn.nn.bank import THE_PAPERS
 from gpcn.nn.base import Features
 from gpcn.nn.gpcn import AGPCN, GPCN
 from gpcn.nn.operator import to_scipy
@@ -45,6 +46,11 @@ def measure(
     """
     if not isinstance(model, (GPCN, AGPCN)):
         raise ConfigError(f"the theorems are about GPCN, GPCN-LINK, AGPCN and AGPCN-LINK, not {type(model).__name__}")
+    if {*model.bank, *model.link_bank} != {THE_PAPERS}:
+        raise ConfigError(
+            "the theorems are about one operator, the paper's; no bound is known for other operators or several: train "
+            "with operators=paper (and link_operators=same)"
+        )
     if model.out.bias is not None:
         raise ConfigError("the theorems are about models without biases; train with bias=false")
     layers = model.layers

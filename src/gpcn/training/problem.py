@@ -26,8 +26,9 @@ class Structure:
 
     @classmethod
     def of(cls, graph: Graph) -> Structure:
-        """As the graph is."""
-        return cls(graph.directed, tuple(graph.relations))
+        """As the graph is; directed where the links of any type are."""
+        directed = graph.directed or any((links != links.T).nnz for links in graph.relations.values())
+        return cls(bool(directed), tuple(graph.relations))
 
 
 @dataclass(frozen=True)

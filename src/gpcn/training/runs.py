@@ -179,6 +179,7 @@ def summary(config: TrainConfig, graph: dict[str, Any], splits: list[dict[str, A
 
 def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
     """What a run must know of its graph."""
+    structure = Structure.of(graph)
     return {
         "name": graph.name,
         "metric": graph.metric,
@@ -189,8 +190,8 @@ def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
         "positive": graph.positive,
         "label_names": graph.label_names,
         "feature_names": graph.feature_names,
-        "directed": graph.directed,
-        "relations": list(graph.relations),
+        "directed": structure.directed,
+        "relations": list(structure.relations),
         "preparation": graph.preparation.to_json() if graph.preparation else None,
         "source": source,
     }
