@@ -13,7 +13,7 @@ from gpcn.cli.training_options import Jobs, SplitNumbers, read_splits
 from gpcn.errors import ConfigError, near_matches
 
 TABLES = ("table-1", "table-2", "table-3", "table-4")
-TARGETS = (*TABLES, "figure-1", "figure-2", "variants", "learned", "theory", "all", "recipes")
+TARGETS = (*TABLES, "figure-1", "figure-2", "variants", "learned", "theory", "operators", "all", "recipes")
 
 
 def reproduce(
@@ -46,7 +46,8 @@ def reproduce(
 
     Stop it at any time; the same command goes on. [bold]variants[/bold] varies what the paper leaves open,
     [bold]learned[/bold] lists the mix μ and the coefficients θ that training arrives at, [bold]theory[/bold] puts the
-    bound beside the measured gap, [bold]recipes[/bold] searches settings on validation nodes alone.
+    bound beside the measured gap, [bold]operators[/bold] goes beyond the paper (banks of operators, blocks, trees, deep
+    networks), [bold]recipes[/bold] searches settings on validation nodes alone.
 
     Example: [bold]gpcn reproduce table-2 --datasets texas,cornell --models gpcn,agpcn[/bold]
     """
@@ -70,11 +71,17 @@ def reproduce(
 
 
 def _recipes(datasets: str | None, models: str | None, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    from gpcn.paper import operators
     from gpcn.paper.published import DATASETS, METHODS
     from gpcn.paper.reproduction import choose
     from gpcn.paper.search import find_all
 
-    chosen = choose(datasets, DATASETS, "dataset"), choose(models, METHODS, "model")
+    graphs = tuple(dict.fromkeys((*DATASETS, *operators.DATASETS)))
+    methods = tuple(dict.fromkeys((*METHODS, *operators.METHODS)))
+    chosen = (
+        DATASETS if datasets is None else choose(datasets, graphs, "dataset"),
+        METHODS if models is None else choose(models, methods, "model"),
+    )
     return {"recipes": find_all(*chosen, folder / "recipes.json", **options)}
 
 
@@ -87,7 +94,7 @@ def _measure(
     folder: Path,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    from gpcn.paper import ablation, complexity, learned, page, published, theory
+    from gpcn.paper import ablation, complexity, learned, operators, page, published, theory
     from gpcn.paper.recipes import ORIGINS
     from gpcn.paper.reproduction import cells, choose, measure
 
@@ -100,6 +107,19 @@ def _measure(
         chosen = choose(datasets, wanted.datasets, "dataset"), choose(models, wanted.methods, "model")
         measured = measure(cells(*chosen, ORIGINS if origin is None else (origin,)), splits=splits, **options)
         measured.save(folder)
+        document["rows"] = measured.table
+    if what == "operators":
+        among = choose(datasets, operators.DATASETS, "dataset")
+        methods = choose(models, operators.METHODS, "model")
+        searched = [
+            cell
+            for dataset in among
+            for cell in cells(
+                (dataset,), [name for name in operators.methods_of(dataset) if name in methods], ("ours",)
+            )
+        ]
+        measured = measure(searched, splits=splits, **options)
+        operators.save(measured, folder)
         document["rows"] = measured.table
     studies = ablation.studies(what)
     if studies:

@@ -207,7 +207,7 @@ def _multi(name: str, formula: str, *own: Hyperparameter, per_node: bool = False
     )
 
 
-BANK = replace(OPERATORS, default="rich", space=("directions", "rich", "symmetric"), neutral=False)
+BANK = replace(OPERATORS, default="rich", space=("out-row", "directions", "symmetric", "rich"), neutral=False)
 BLOCKS = Hyperparameter(name="blocks", kind=int, default=4, about="B: polynomial blocks", space=(2, 4, 6), low=1)
 NORM = Hyperparameter(
     name="norm", kind=str, default="batch", about="normalization between blocks", choices=("layer", "batch", "none")

@@ -27,6 +27,7 @@ SLOW_PLANS = {("h2gcn", "twitch-de"): Plan(draws=7, mutations=0, first=(0,), fin
 
 SPACE: Choices = COMMON | {"weight_decay": (1e-5, 5e-4, 1e-3, 5e-3, 1e-2), "hidden": (64, 256)}
 USUAL: Settings = {"dropout": 0.5, "lr": 0.01, "weight_decay": 5e-4, "normalize_features": True}
+DEEP: Settings = {"dropout": 0.2, "lr": 0.01, "weight_decay": 1e-5, "normalize_features": False}
 AUTHORS: dict[str, tuple[Settings, Settings]] = {
     "mlp": (USUAL, USUAL | {"mlp_layers": 2, "normalize_features": False}),
     "gcn": (USUAL, USUAL | {"lr": 0.05}),
@@ -47,6 +48,22 @@ AUTHORS: dict[str, tuple[Settings, Settings]] = {
         USUAL | {"layers": 8, "alpha": 0.5, "theta": 1.5, "weight_decay": 1e-3},
     ),
     "appnp": (USUAL, USUAL | {"alpha": 0.9, "normalize_features": False}),
+    "gpcn": (USUAL, USUAL | {"symmetrize": True, "bias": True}),
+    "gpcn-link": (USUAL, USUAL | {"symmetrize": True, "bias": True, "mu": 0.1}),
+    "agpcn": (USUAL, USUAL | {"symmetrize": True, "bias": True}),
+    "agpcn-link": (USUAL, USUAL | {"symmetrize": True, "bias": True, "mu": 0.1}),
+    "multi-gpcn": (
+        USUAL | {"operators": "directions"},
+        USUAL | {"operators": "symmetric", "normalize_features": False},
+    ),
+    "multi-gpcn-link": (
+        USUAL | {"operators": "out-row", "link_operators": "out-raw"},
+        USUAL | {"operators": "symmetric", "link_operators": "links", "weight_decay": 5e-3},
+    ),
+    "deep-gpcn": (DEEP | {"blocks": 6}, DEEP | {"blocks": 2, "dropout": 0.5}),
+    "deep-gcn": (DEEP | {"layers": 8}, DEEP | {"layers": 2, "dropout": 0.5}),
+    "deep-sage": (DEEP | {"layers": 8}, DEEP | {"layers": 2, "dropout": 0.5}),
+    "trees": ({}, {"normalize_features": True}),
 }
 """Two starts each: what papers and public code recommend, at depths and widths that two cores can afford."""
 AS_ITS_AUTHORS: dict[str, Settings] = {"gprgnn": {"theta_decay": 0.0}}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpcn.atomic import replacing
-from gpcn.paper import automatic, complexity, figures, learned, published, rows, theory
+from gpcn.paper import automatic, complexity, figures, learned, operators, published, rows, theory
 from gpcn.paper.ablation import FIGURES
 from gpcn.paper.published import DATASETS, FAMILY, TABLES, Table
 from gpcn.paper.recipes import validation
@@ -50,6 +50,8 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     reached = rows.read(folder / "complexity.csv", complexity.COLUMNS)
     splits = rows.read(folder / "splits.csv", rows.SPLITS)
     parts += [automatic.section(rows.read(folder / "auto.csv", automatic.COLUMNS), table, splits)]
+    beyond = operators.section(rows.read(folder / operators.TABLE, rows.REPRODUCTION))
+    parts += [f"## Beyond the paper: operators and blocks\n\n{beyond}" if beyond else ""]
     mixes = learned.section(rows.read(folder / "learned.csv", learned.COLUMNS))
     parts += [
         _variants(variants),

@@ -21,7 +21,7 @@ from gpcn.paper.baseline_search import baseline_plan, search_baseline
 from gpcn.paper.evaluations import Evaluations, Progress, load_once
 from gpcn.paper.family_search import FamilySearch
 from gpcn.paper.plans import Settings, family_plan
-from gpcn.paper.published import FAMILY
+from gpcn.paper.published import DATASETS, FAMILY
 from gpcn.paper.recipes import Recipe
 from gpcn.paper.scoring import Scored, Scorer
 
@@ -74,7 +74,7 @@ def _name(row: dict[str, Any]) -> tuple[str, ...]:
 
 def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress | None = None) -> list[Recipe]:
     """The recipes for `model` on `dataset`: ours, and for the family what the paper leaves open."""
-    if model in FAMILY:
+    if model in FAMILY and dataset in DATASETS:
         return _find_family(model, dataset, evaluations, progress)
     plan = baseline_plan(model, dataset, load_once(dataset).num_nodes)
     choice = search_baseline(model, Scorer(dataset, plan, evaluations, progress))

@@ -1,0 +1,99 @@
+"""Beyond the paper: banks of operators, blocks, and what practitioners pick instead, on fourteen graphs.
+
+Every method has the search and the budget of the baselines (`paper.baseline_search`); validation nodes alone decide.
+The family stands beside them with its best row by validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpcn.paper import rows
+from gpcn.paper.published import DATASETS as OF_THE_PAPER
+from gpcn.paper.published import FAMILY
+from gpcn.paper.recipes import validation
+from gpcn.paper.reproduction import KEY, Measured
+from gpcn.paper.rows import Row
+
+NEW = ("multi-gpcn", "multi-gpcn-link", "deep-gpcn")
+METHODS = (*NEW, "trees", "deep-gcn", "deep-sage", "link", *FAMILY)
+DATASETS = (
+    "chameleon",
+    "squirrel",
+    "chameleon-filtered",
+    "squirrel-filtered",
+    "film",
+    "cornell",
+    "texas",
+    "wisconsin",
+    "cora",
+    "citeseer",
+    "twitch-de",
+    "minesweeper",
+    "tolokers",
+    "reed98",
+)
+TABLE, SPLITS = "operators.csv", "operators-splits.csv"
+
+
+def methods_of(dataset: str) -> tuple[str, ...]:
+    """What is trained there: LINK and the family have rows of their own on the paper's graphs."""
+    measured = (*FAMILY, "link") if dataset in OF_THE_PAPER else ()
+    return tuple(method for method in METHODS if method not in measured)
+
+
+def save(measured: Measured, folder: Path) -> None:
+    """Into `operators.csv`, with LINK and the family on the paper's graphs as `reproduction.csv` has them."""
+    table = rows.read(folder / "reproduction.csv", rows.REPRODUCTION)
+    borrowed = [row for dataset in DATASETS for row in _borrowed(table, dataset)]
+    rows.write(folder / TABLE, rows.REPRODUCTION, [*borrowed, *measured.table], KEY)
+    rows.write(folder / SPLITS, rows.SPLITS, measured.splits, (*KEY, "split"))
+
+
+def _borrowed(table: Sequence[Row], dataset: str) -> list[Row]:
+    chosen = [row for row in table if row["dataset"] == dataset and row["chosen"] and row["mean"]]
+    family = [row for row in chosen if row["method"] in FAMILY]
+    best = [max(family, key=validation)] if family else []
+    return best + [row for row in chosen if row["method"] == "link"]
+
+
+def best_of_family(table: Sequence[Row], dataset: str) -> Row | None:
+    """The family's best by validation on that graph."""
+    family = [row for row in table if row["dataset"] == dataset and row["method"] in FAMILY and row["mean"]]
+    return max(family, key=validation, default=None)
+
+
+def section(table: Sequence[Row]) -> str:
+    """As Markdown: a row per graph, a column per method."""
+    shown = (*NEW, "trees", "deep-gcn", "deep-sage", "link")
+    lines = [
+        "Boosted trees, residual GCN and SAGE are what practitioners pick instead. All had one search with the same "
+        "budget (that of the baselines above) on validation nodes; mean ± std over the official splits. minesweeper and "
+        "tolokers: ROC-AUC. Bold: the best by validation score, of all columns.\n",
+        "| graph | best of the family | " + " | ".join(shown) + " |",
+        "| --- | ---: |" + " ---: |" * len(shown),
+    ]
+    for dataset in DATASETS:
+        family = best_of_family(table, dataset)
+        cells = [family, *(_row(table, dataset, method) for method in shown)]
+        there = [row for row in cells if row is not None and row["mean"]]
+        if not any(row["method"] in NEW for row in there):
+            continue
+        best = max(there, key=validation)
+        text = [_cell(row, row is best) for row in cells]
+        if family is not None:
+            text[0] += f"<br>{family['method']}"
+        lines.append(f"| {dataset} | " + " | ".join(text) + " |")
+    return "\n".join(lines) + "\n" if len(lines) > 3 else ""
+
+
+def _row(table: Sequence[Row], dataset: str, method: str) -> Row | None:
+    return next((row for row in table if row["dataset"] == dataset and row["method"] == method), None)
+
+
+def _cell(row: Row | None, best: bool) -> str:
+    if row is None or not row["mean"]:
+        return "–"
+    text = f"{float(row['mean']):.2f} ± {float(row['std']):.2f}"
+    return f"**{text}**" if best else text
