@@ -69,8 +69,8 @@ def section(table: Sequence[Row]) -> str:
     shown = (*NEW, "trees", "deep-gcn", "deep-sage", "link")
     lines = [
         "Boosted trees, residual GCN and SAGE are what practitioners pick instead. All had one search with the same "
-        "budget (that of the baselines above) on validation nodes; mean ± std over the official splits. minesweeper and "
-        "tolokers: ROC-AUC. Bold: the best by validation score, of all columns.\n",
+        "budget (that of the baselines above) on validation nodes; mean ± std over the official splits. minesweeper "
+        "and tolokers: ROC-AUC. Bold: the best by validation score, of all columns.\n",
         "| graph | best of the family | " + " | ".join(shown) + " |",
         "| --- | ---: |" + " ---: |" * len(shown),
     ]
