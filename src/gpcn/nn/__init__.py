@@ -3,6 +3,7 @@
 from gpcn.nn.adjacency import Adjacency
 from gpcn.nn.base import NodeClassifier, inputs_of
 from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
+from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
 from gpcn.nn.operator import SparseOperator
 from gpcn.nn.residual import ResidualGCN
 
@@ -13,6 +14,8 @@ __all__ = [
     "Adjacency",
     "GPCNLink",
     "GeneralizedGPCN",
+    "MultiGPCN",
+    "MultiGPCNLink",
     "NodeClassifier",
     "ResidualGCN",
     "SparseOperator",
