@@ -108,6 +108,11 @@ class Adjacency:
         """`N`."""
         return int(self.matrix.shape[0])
 
+    @property
+    def links(self) -> sp.csr_array:
+        """The links as they are read: row `i` holds those of node `i` in this direction."""
+        return directed(self.matrix, self.direction)
+
     def operator(
         self,
         normalization: Normalization = "symmetric",
