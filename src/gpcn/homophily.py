@@ -5,9 +5,8 @@ Edge weights are not used. `edge`, `node` and `class_insensitive` follow the edg
 counts once, from its source); `adjusted` and `label_informativeness` are defined for undirected graphs and
 see every edge in both directions. A measure that is undefined (no such edge, one class) is `None`.
 
-Of an edge both ends have the same to say about each other, so the share of edges within a class is the same from either
-end. `by_direction` therefore looks from a random node to a random neighbour of it, once among those it points to (`out`)
-and once among those that point to it (`in`).
+The share of edges within a class is the same whichever end one looks from. `by_direction` therefore looks from a random
+node to a random neighbour of it, once among those it points to (`out`) and once among those that point to it (`in`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import numpy.typing as npt
 
 from gpcn.graph import Graph
 from gpcn.types import UNKNOWN, IntVector
-
 
 CLEAR_DIFFERENCE, CLEAR_RATIO = 0.05, 1.5  # between what two directions tell, before anything is said of it
 
@@ -64,7 +62,7 @@ class Neighbours:
     Args:
         coverage: share of the labelled nodes that have a labelled neighbour there.
         node: node homophily, the mean share of a node's neighbours that are of its own class.
-        label_informativeness: `I(y_u; y_v) / H(y_u)` for a random node `u` with neighbours and a random one `v` of them.
+        label_informativeness: `I(y_u; y_v) / H(y_u)` for a random node `u` that has any and a random neighbour `v`.
     """
 
     coverage: float | None
@@ -106,8 +104,8 @@ def direction_hint(directions: Directions) -> str | None:
         return None
     if inward > outward:
         return (
-            f"the nodes that point to a node tell more about it ({inward:.2f}) than those it points to ({outward:.2f}): "
-            "try --set direction=in, or --model multi-gpcn, which reads both apart"
+            f"the nodes that point to a node tell more about it ({inward:.2f}) than those it points to "
+            f"({outward:.2f}): try --set direction=in, or --model multi-gpcn, which reads both apart"
         )
     return (
         f"the nodes that a node points to tell more about it ({outward:.2f}) than those that point to it "

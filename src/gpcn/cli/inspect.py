@@ -111,9 +111,7 @@ def _directions(directions: dict[str, Any], to: Console) -> None:
     for name, meaning in (("out", "a node points to"), ("in", "that point to a node")):
         seen = directions[name]
         share = "–" if seen["coverage"] is None else f"{seen['coverage']:.0%}"
-        rows.add_row(
-            f"{name}: {meaning}", share, number(seen["node_homophily"]), number(seen["label_informativeness"])
-        )
+        rows.add_row(f"{name}: {meaning}", share, number(seen["node_homophily"]), number(seen["label_informativeness"]))
     to.print()
     to.print(rows, highlight=False)
     if directions["reciprocated"] is not None:
