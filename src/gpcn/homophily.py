@@ -139,7 +139,7 @@ def _neighbours(graph: Graph, node: IntVector, neighbour: IntVector) -> Neighbou
     return Neighbours(
         coverage=float(np.count_nonzero(degree) / graph.labelled.size) if graph.labelled.size else None,
         node=_node(node, labels[node] == labels[neighbour], graph.num_nodes),
-        label_informativeness=_label_informativeness(weights.reshape(classes, classes)),
+        label_informativeness=_label_informativeness(weights.reshape(classes, classes).astype(np.float64)),
     )
 
 
