@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpcn import Graph, homophily, synthesize
+from gpcn import Graph, homophily, inspect, synthesize
 from tests.conftest import make_graph
 
 
@@ -52,6 +52,69 @@ def test_measures_do_not_depend_on_the_order_of_nodes_and_classes(seed: int, dir
     first, second = homophily.measure(graph), homophily.measure(shuffled)
     for measure in ("edge", "node", "class_insensitive", "adjusted", "label_informativeness"):
         assert getattr(first, measure) == pytest.approx(getattr(second, measure))
+
+
+def test_each_direction_by_hand() -> None:
+    # 0 -> 2, 1 -> 2, 1 -> 3, 2 -> 0; classes a a b b, a node without links, one without a label
+    ends = np.array([[0, 1, 1, 2, 5, 1], [2, 2, 3, 0, 0, 1]])
+    labels = np.array([0, 0, 1, 1, 1, -1])
+    graph = Graph.from_edges(ends, num_nodes=6, features=np.zeros((6, 1)), labels=labels)
+    found = homophily.by_direction(graph)
+    assert found.reciprocated == pytest.approx(2 / 5)  # 0 -> 2 and 2 -> 0, of all that are no loops
+    assert found.outward.coverage == pytest.approx(3 / 5)  # 0, 1 and 2 point to somebody
+    assert found.outward.node == 0
+    assert found.outward.label_informativeness == pytest.approx(1)  # a points to b, b to a
+    assert found.inward.coverage == pytest.approx(3 / 5)  # 2, 3 and 0
+    assert found.inward.label_informativeness == pytest.approx(1)
+    assert homophily.direction_hint(found) is None
+
+
+def test_a_node_counts_once_however_many_neighbours_it_has() -> None:
+    # a hub of class b is pointed to by three of class a and one of class b, and points to one of class b
+    ends = np.array([[1, 2, 3, 4, 0], [0, 0, 0, 0, 4]])
+    graph = Graph.from_edges(ends, num_nodes=5, features=np.zeros((5, 1)), labels=np.array([1, 0, 0, 0, 1]))
+    found = homophily.by_direction(graph)
+    assert found.outward.node == pytest.approx(2 / 5)  # 0 and 4, of five that point to somebody
+    assert found.outward.coverage == 1
+    assert found.outward.label_informativeness == pytest.approx(0)  # all point to b
+    assert found.inward.node == pytest.approx((1 / 4 + 1) / 2)
+    assert found.inward.coverage == pytest.approx(2 / 5)
+    assert found.inward.label_informativeness is None  # only nodes of class b are pointed to
+    assert found.reciprocated == pytest.approx(2 / 5)
+
+
+def payments() -> Graph:
+    """Two classes; everybody is paid by a node of the same class, and pays one of twenty others, whoever that is."""
+    rng = np.random.default_rng(0)
+    nodes, labels = np.arange(400), np.arange(400) % 2
+    payers = labels + 2 * rng.integers(0, 10, 400)  # of the first twenty nodes, one of the same class
+    shops = 20 + rng.integers(0, 20, 400)
+    ends = np.array([np.concatenate([payers, nodes]), np.concatenate([nodes, shops])])
+    return Graph.from_edges(ends, num_nodes=400, features=np.zeros((400, 1)), labels=labels)
+
+
+def test_a_hint_names_the_setting_where_one_direction_tells_more() -> None:
+    graph = payments()
+    back = Graph(adjacency=graph.adjacency.T, features=graph.features, labels=graph.labels)
+    inward, outward = homophily.by_direction(graph), homophily.by_direction(back)
+    assert inward.inward.information == pytest.approx(outward.outward.information)
+    assert inward.outward.information == pytest.approx(outward.inward.information)
+    assert "--set direction=in, or --model multi-gpcn" in str(homophily.direction_hint(inward))
+    assert "direction=out, the default" in str(homophily.direction_hint(outward))
+    facts = inspect(graph)["directions"]
+    assert facts["in"]["label_informativeness"] == inward.inward.label_informativeness
+    assert facts["hint"] == homophily.direction_hint(inward)
+    assert inspect(graph.symmetrized())["directions"] is None
+
+
+def test_directions_of_nothing_are_undefined() -> None:
+    bare = make_graph(edge_index=np.empty((2, 0), dtype=int))
+    found = homophily.by_direction(bare)
+    assert (found.reciprocated, found.outward.node, found.inward.label_informativeness) == (None,) * 3
+    assert found.outward.coverage == 0
+    assert homophily.direction_hint(found) is None
+    unknown = homophily.by_direction(make_graph(labels=np.full(6, -1), splits=()))
+    assert unknown.outward.coverage is None
 
 
 PAPER = {"chameleon": 0.062, "squirrel": 0.025, "film": 0.011, "cornell": 0.047, "texas": 0.001, "wisconsin": 0.094}

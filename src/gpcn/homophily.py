@@ -1,9 +1,12 @@
-"""How much linked nodes agree: five measures and the class compatibility matrix.
+"""How much linked nodes agree: five measures, the class compatibility matrix, and what each direction tells.
 
 All measures look at edges between two labelled, different nodes; self-loops and unlabelled ends are left out.
 Edge weights are not used. `edge`, `node` and `class_insensitive` follow the edges as stored (a directed edge
 counts once, from its source); `adjusted` and `label_informativeness` are defined for undirected graphs and
 see every edge in both directions. A measure that is undefined (no such edge, one class) is `None`.
+
+The share of edges within a class is the same whichever end one looks from. `by_direction` therefore looks from a random
+node to a random neighbour of it, once among those it points to (`out`) and once among those that point to it (`in`).
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import numpy.typing as npt
 
 from gpcn.graph import Graph
 from gpcn.types import UNKNOWN, IntVector
+
+CLEAR_DIFFERENCE, CLEAR_RATIO = 0.05, 1.5  # between what two directions tell, before anything is said of it
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,64 @@ def measure(graph: Graph) -> Homophily:
     )
 
 
+@dataclass(frozen=True)
+class Neighbours:
+    """What the neighbours in one direction tell.
+
+    Args:
+        coverage: share of the labelled nodes that have a labelled neighbour there.
+        node: node homophily, the mean share of a node's neighbours that are of its own class.
+        label_informativeness: `I(y_u; y_v) / H(y_u)` for a random node `u` that has any and a random neighbour `v`.
+    """
+
+    coverage: float | None
+    node: float | None
+    label_informativeness: float | None
+
+    @property
+    def information(self) -> float:
+        """Label informativeness over all labelled nodes; one without neighbours there is told nothing."""
+        return (self.coverage or 0.0) * (self.label_informativeness or 0.0)
+
+
+@dataclass(frozen=True)
+class Directions:
+    """A directed graph seen from either end of its links; `reciprocated` is the share of links with a link back."""
+
+    outward: Neighbours
+    inward: Neighbours
+    reciprocated: float | None
+
+
+def by_direction(graph: Graph) -> Directions:
+    """What the nodes that a node points to tell about its class, and what those that point to it tell."""
+    source, target = _comparable_edges(graph)
+    links = graph.without_self_loops().adjacency.astype(bool)
+    back = int(links.multiply(links.T).nnz)
+    return Directions(
+        outward=_neighbours(graph, source, target),
+        inward=_neighbours(graph, target, source),
+        reciprocated=back / links.nnz if links.nnz else None,
+    )
+
+
+def direction_hint(directions: Directions) -> str | None:
+    """What to set where one direction tells clearly more than the other."""
+    outward, inward = directions.outward.information, directions.inward.information
+    more, less = max(outward, inward), min(outward, inward)
+    if more - less < CLEAR_DIFFERENCE or more < CLEAR_RATIO * less:
+        return None
+    if inward > outward:
+        return (
+            f"the nodes that point to a node tell more about it ({inward:.2f}) than those it points to "
+            f"({outward:.2f}): try --set direction=in, or --model multi-gpcn, which reads both apart"
+        )
+    return (
+        f"the nodes that a node points to tell more about it ({outward:.2f}) than those that point to it "
+        f"({inward:.2f}): direction=out, the default, reads them"
+    )
+
+
 def verdict(homophily: Homophily) -> str:
     """What the adjusted homophily means for somebody about to choose a model."""
     value = homophily.adjusted
@@ -66,6 +129,18 @@ def verdict(homophily: Homophily) -> str:
             "models that use each hop apart can learn it"
         )
     return "neighbours say little about a node's class: let features and link patterns compete with convolution"
+
+
+def _neighbours(graph: Graph, node: IntVector, neighbour: IntVector) -> Neighbours:
+    labels, classes = graph.labels, graph.num_classes
+    degree = np.bincount(node, minlength=graph.num_nodes)
+    pairs = labels[node] * classes + labels[neighbour]
+    weights = np.bincount(pairs, 1 / degree[node], classes * classes)  # a random node, a random neighbour of it
+    return Neighbours(
+        coverage=float(np.count_nonzero(degree) / graph.labelled.size) if graph.labelled.size else None,
+        node=_node(node, labels[node] == labels[neighbour], graph.num_nodes),
+        label_informativeness=_label_informativeness(weights.reshape(classes, classes).astype(np.float64)),
+    )
 
 
 def _comparable_edges(graph: Graph) -> tuple[IntVector, IntVector]:
@@ -109,7 +184,7 @@ def _adjusted(counts: npt.NDArray[np.float64]) -> float | None:
 
 
 def _label_informativeness(counts: npt.NDArray[np.float64]) -> float | None:
-    """`I(y_u; y_v) / H(y_u)` over the ends of a random edge."""
+    """`I(y_u; y_v) / H(y_u)` over the ends of a random edge, or over what else `counts` are the weights of."""
     if not counts.sum():
         return None
     joint = counts / counts.sum()

@@ -42,6 +42,7 @@ def inspect(graph: Graph) -> dict[str, Any]:
         "adjusted_homophily": agreement.adjusted,
         "label_informativeness": agreement.label_informativeness,
         "verdict": homophily.verdict(agreement),
+        "directions": _directions(graph) if graph.directed else None,
         "compatibility": agreement.compatibility.tolist(),
         "isolated_nodes": condition.isolated_nodes,
         "constant_features": condition.constant_features,
@@ -53,6 +54,24 @@ def inspect(graph: Graph) -> dict[str, Any]:
         "warnings": list(condition.warnings),
         "notes": list(graph.notes),
         "fingerprint": graph.fingerprint(),
+    }
+
+
+def _directions(graph: Graph) -> dict[str, Any]:
+    """What either end of the links tells, `out` of those a node points to and `in` of those that point to it."""
+    directions = homophily.by_direction(graph)
+    ends = {"out": directions.outward, "in": directions.inward}
+    return {
+        "reciprocated": directions.reciprocated,
+        **{
+            name: {
+                "coverage": neighbours.coverage,
+                "node_homophily": neighbours.node,
+                "label_informativeness": neighbours.label_informativeness,
+            }
+            for name, neighbours in ends.items()
+        },
+        "hint": homophily.direction_hint(directions),
     }
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gpcn import load, synthesize
+from gpcn import load, save, synthesize
 from gpcn.data import catalog
 from gpcn.data.tables_out import write_tables
+from tests.test_homophily import payments
 
 
 def gpcn(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
@@ -73,6 +74,33 @@ def test_inspect_a_dataset(mirror: Path) -> None:
     answer = gpcn("inspect", "chameleon", "--mirror", mirror)
     assert "have a duplicate" in answer.stdout
     assert "class-insensitive" in answer.stdout
+
+
+def test_inspect_tells_what_each_direction_tells(tmp_path: Path) -> None:
+    save(payments(), tmp_path / "g.npz")
+    facts = document("inspect", tmp_path / "g.npz")["directions"]
+    assert facts["in"]["label_informativeness"] > facts["out"]["label_informativeness"] + 0.5
+    shown = gpcn("inspect", tmp_path / "g.npz").stdout
+    assert "in: that point to a node" in shown
+    assert "of the links have a link back" in shown
+    assert "--set direction=in, or --model multi-gpcn" in " ".join(shown.split())
+    save(payments().symmetrized(), tmp_path / "u.npz")
+    assert document("inspect", tmp_path / "u.npz")["directions"] is None
+    assert "link back" not in gpcn("inspect", tmp_path / "u.npz").stdout
+
+
+def test_the_direction_is_set_by_its_name_or_the_former_one(tmp_path: Path) -> None:
+    save(synthesize(nodes=80, classes=2, degree=4, directed=True, splits=1), tmp_path / "g.npz")
+    words = ("train", tmp_path / "g.npz", "--model", "gcn", "--set", "epochs=5", "--out", tmp_path / "run")
+    found = document(*words, "--set", "symmetrize=true")
+    assert document(*words, "--set", "direction=both") == found
+    assert "direction was both, now in" in refused(*words, "--set", "direction=in")
+    assert "leave symmetrize out" in refused(*words, "--set", "direction=in", "--set", "symmetrize=true")
+    compared = document(
+        "compare", tmp_path / "g.npz", "--models", "gcn", "--set", "epochs=5", "--set", "symmetrize=true"
+    )
+    (row,) = (row for row in compared["models"] if row["model"] == "gcn")
+    assert row["test_mean"] == found["test_mean"]
 
 
 def test_inspect_ones_own_folder(folder: Path) -> None:

@@ -16,9 +16,9 @@ MODELS = ("gpcn", "gpcn-link", "agpcn", "agpcn-link", "generalized-gpcn")
 OPTIONS = {
     "gpcn": {"coefficients": "printed", "layers": 5},
     "gpcn-link": {"bias": True, "mu": 0.3, "learn_mu": False, "mlp_layers": 2},
-    "agpcn": {"adaptive": "relative", "symmetrize": True, "layers": 4},
+    "agpcn": {"adaptive": "relative", "direction": "both", "layers": 4},
     "agpcn-link": {"adaptive": "scales", "normalize_features": True, "bias": True},
-    "generalized-gpcn": {"bias": True, "symmetrize": True, "normalize_features": True},
+    "generalized-gpcn": {"bias": True, "direction": "both", "normalize_features": True},
 }
 CASES = [(name, {}) for name in MODELS] + [(name, OPTIONS[name]) for name in MODELS]
 CASES += [(name, {"bias": True, "dropout": 0.5, "dropout_mode": "residual"}) for name in MODELS[:4]]

@@ -98,3 +98,12 @@ def test_datasets_at_hand_have_recipes_of_ours_with_their_validation_score(datas
         assert paper is not None
         assert paper.validation is not None
         assert {**paper.settings, **(printed(model, dataset) or {})} == dict(paper.settings)  # printed ones are kept
+
+
+def test_recipes_found_under_the_former_name_of_direction_are_read() -> None:
+    found = recipe("gpcn", "texas")
+    assert found is not None
+    assert found.settings["symmetrize"] is True
+    assert found.config()["direction"] == "both"
+    assert found.config({"direction": "in"})["direction"] == "in"
+    assert found.config({"symmetrize": False})["direction"] == "out"

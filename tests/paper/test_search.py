@@ -140,7 +140,7 @@ def test_directions_are_tried_at_the_papers_settings_only_where_there_are_any(pr
     for directed in (False, True):
         pretended.asked.clear()
         FamilySearch(Scorer("texas", family_plan(300), pretended), directed=directed).left_open("gpcn")
-        assert any(q.config["symmetrize"] for q in pretended.asked) == directed
+        assert any(q.config["direction"] == "both" for q in pretended.asked) == directed
 
 
 def test_a_dataset_that_is_not_here_is_a_row_that_says_so(

@@ -164,6 +164,13 @@ def test_a_spectrum_by_both_ways_and_its_figure(graph_file: Path, tmp_path: Path
     assert not told[0]["symmetric"]
     for k in (1, 2, 3):
         assert told[0]["power_sums"][k] == pytest.approx(told[1]["power_sums"][k], abs=told[1]["errors"][k] + 1e-9)
+    both = [
+        gpcn("spectrum", graph_file, *words, "--json").stdout for words in (("--direction", "both"), ("--symmetrize",))
+    ]
+    assert both[0] == both[1]
+    assert json.loads(both[0])["symmetric"]
+    shown = gpcn("spectrum", graph_file, "--direction", "in")
+    assert "singular values of Ā" in shown.stdout
     shown = gpcn("spectrum", graph_file, "--symmetrize", "--of", "eigen")
     assert "eigenvalue moduli of Ā" in shown.stdout
     assert "exact" in shown.stdout
@@ -173,6 +180,8 @@ def test_a_spectrum_by_both_ways_and_its_figure(graph_file: Path, tmp_path: Path
     ("words", "expected"),
     [
         (("--of", "all"), "expected singular or eigen"),
+        (("--direction", "up"), "expected out, in or both"),
+        (("--direction", "in", "--symmetrize"), "the former name of direction=both"),
         (("--method", "magic"), "expected auto, exact or lanczos"),
         (("--of", "eigen", "--method", "lanczos"), "use singular values"),
     ],

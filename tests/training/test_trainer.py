@@ -166,12 +166,12 @@ def test_roc_auc_is_selected_on_where_it_is_the_metric() -> None:
     assert found["test"] == pytest.approx(100 * found["metrics"]["test"]["roc_auc"])
 
 
-def test_symmetrizing_and_normalizing_happen_when_asked() -> None:
+def test_links_are_read_and_features_normalized_as_asked() -> None:
     made = graph(directed=True)
     plain = Problem.of(made, TrainConfig.of("gpcn"))
-    asked = Problem.of(made, TrainConfig.of("gpcn", symmetrize=True, normalize_features=True))
-    assert plain.graph.directed
-    assert not asked.graph.directed
+    asked = Problem.of(made, TrainConfig.of("gpcn", direction="both", normalize_features=True))
+    assert (plain.adjacency.links != made.adjacency).nnz == 0
+    assert (asked.adjacency.links != made.symmetrized().adjacency).nnz == 0
     np.testing.assert_allclose(np.abs(asked.graph.features).sum(1), 1, rtol=1e-5)
 
 

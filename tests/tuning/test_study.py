@@ -191,6 +191,30 @@ def test_another_study_is_not_overwritten(tmp_path: Path) -> None:
         executor.close()
 
 
+def test_a_study_from_before_a_setting_was_renamed_goes_on(tmp_path: Path) -> None:
+    new = Space.of(["link"], fixed={"epochs": 10}, tried={"lr": [0.01], "weight_decay": [0.0], "dropout": [0.0]})
+    choices = new.choices["link"]
+    old = {"symmetrize" if name == "direction" else name: values for name, values in choices.items()}
+    before = Space(new.models, {"link": old | {"symmetrize": (False, True)}}, new.fixed)
+    first, last = {"symmetrize": True}, {"direction": "both"}
+    plan, executor = Plan.of([0], 10, size=2), LocalExecutor(GRAPH, 1)
+    begin: dict[str, Any] = {"first": [before.point("link", first)], "budget": Budget(configurations=2)}
+    go_on: dict[str, Any] = {"first": [new.point("link", last)], "budget": Budget(configurations=3)}
+    try:
+        tune(GRAPH, before, plan, executor, out=tmp_path / "s", **begin)
+        was = evaluations(tmp_path / "s")
+        ledger = tune(GRAPH, new, plan, executor, out=tmp_path / "s", **go_on)
+        with pytest.raises(ConfigError, match="holds another study"):
+            other = Space.of(["link"], fixed={"epochs": 10, "direction": "both"})
+            tune(GRAPH, other, plan, executor, out=tmp_path / "s", **go_on)
+    finally:
+        executor.close()
+    assert ledger.trials[0].config["direction"] == "both"
+    assert len(ledger.trials) == 3
+    assert was.items() <= evaluations(tmp_path / "s").items()
+    assert "symmetrize" in best(ledger)[0][0].point
+
+
 def test_time_is_kept(graph_file: Path, tmp_path: Path) -> None:
     long = ("--set", "epochs=1000000", "--set", "patience=1000000")
     answer = run(graph_file, *long, "--budget", "3s", "--out", tmp_path / "s", "--json")

@@ -82,13 +82,12 @@ def run_models(
 ) -> dict[str, Any]:
     """Train each model and compare; settings that no model knows are refused."""
     from gpcn.cli.progress import training_progress
-    from gpcn.nn import zoo
     from gpcn.training.comparison import compare as compare_results
-    from gpcn.training.config import TRAINING, TrainConfig
+    from gpcn.training.config import TrainConfig, setting_names
     from gpcn.training.runs import train
     from gpcn.training.usual import usual_settings
 
-    known = {name: {each.name for each in (*zoo.entry(name).hyperparameters, *TRAINING)} for name in names}
+    known = {name: setting_names(name) for name in names}
     stray = [key for key in settings if not any(key in own for own in known.values())]
     if stray:
         raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")

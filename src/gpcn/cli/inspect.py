@@ -60,6 +60,8 @@ def show(facts: dict[str, Any], to: Console) -> None:
     to.print()
     to.print(measures, highlight=False)
     to.print(f"→ {facts['verdict']}", highlight=False)
+    if facts["directions"] is not None:
+        _directions(facts["directions"], to)
     _compatibility(facts, to)
     if facts["columns"]:
         to.print()
@@ -100,6 +102,22 @@ def _splits(facts: dict[str, Any]) -> str:
         return "none; train and compare draw five at random, unless a column or an option says otherwise"
     first = facts["split_sizes"][0]
     return f"{facts['splits']}, the first with {first['train']:,} / {first['val']:,} / {first['test']:,} nodes"
+
+
+def _directions(directions: dict[str, Any], to: Console) -> None:
+    """What each direction tells, and what to set where one tells more."""
+    numeric = ("nodes that have any", "node homophily", "label informativeness")
+    rows = table("neighbours", *numeric, numeric=numeric)
+    for name, meaning in (("out", "a node points to"), ("in", "that point to a node")):
+        seen = directions[name]
+        share = "–" if seen["coverage"] is None else f"{seen['coverage']:.0%}"
+        rows.add_row(f"{name}: {meaning}", share, number(seen["node_homophily"]), number(seen["label_informativeness"]))
+    to.print()
+    to.print(rows, highlight=False)
+    if directions["reciprocated"] is not None:
+        to.print(f"{directions['reciprocated']:.0%} of the links have a link back", highlight=False)
+    if directions["hint"]:
+        to.print(f"→ {directions['hint']}", highlight=False)
 
 
 def _compatibility(facts: dict[str, Any], to: Console) -> None:

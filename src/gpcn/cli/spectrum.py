@@ -20,7 +20,13 @@ def spectrum(
         str, typer.Option("--method", help="exact (LAPACK), lanczos (an estimate for large graphs), or auto by size.")
     ] = "auto",
     probes: Annotated[int, typer.Option("--probes", min=2, help="Random vectors of lanczos.")] = 16,
-    symmetrize: Annotated[bool, typer.Option("--symmetrize", help="See every edge in both directions.")] = False,
+    direction: Annotated[
+        str | None,
+        typer.Option(
+            "--direction", metavar="out|in|both", help="Which links a node reads: out (default), in, or both."
+        ),
+    ] = None,
+    symmetrize: Annotated[bool, typer.Option("--symmetrize", hidden=True, help="The former --direction both.")] = False,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the density here, as SVG.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Keep it here as JSON, with the density, for gpcn report.")
@@ -34,18 +40,23 @@ def spectrum(
     """
     from gpcn.data.load import load
     from gpcn.nn import Adjacency
+    from gpcn.nn.adjacency import check_direction
     from gpcn.theory import document as documents
     from gpcn.theory import spectrum as theory
     from gpcn.theory.quantities import normalized
+    from gpcn.training.renamed import merge
 
     if of not in ("singular", "eigen"):
         raise ConfigError(f"--of is {of!r}; expected singular or eigen")
     if out is not None:
         documents.check_name(out)
+    options = (("direction", direction), ("symmetrize", symmetrize or None))
+    given = {name: value for name, value in options if value is not None}
+    reading = check_direction(merge({"direction": "out"}, given)["direction"])
     kind: Any = of
     how: dict[str, Any] = {"method": method, "probes": probes}
     loaded = load(graph, mirror=mirror, require_labels=False)
-    matrix = normalized(Adjacency.of(loaded.symmetrized() if symmetrize else loaded))
+    matrix = normalized(Adjacency(loaded.adjacency, direction=reading))
     density = theory.density(matrix, of=kind, **how) if figure is not None or out is not None else None
     sums = theory.power_sums(matrix, powers, of=kind, known=density, **how)
     if density is not None and figure is not None:
@@ -54,6 +65,7 @@ def spectrum(
         "kind": documents.SPECTRUM,
         "graph": loaded.name,
         "nodes": loaded.num_nodes,
+        "direction": reading,
         "symmetric": theory.is_symmetric(matrix),
         "of": sums.of,
         "method": sums.method,

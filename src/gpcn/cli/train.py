@@ -65,6 +65,7 @@ def train(
     """
     from gpcn.cli.progress import training_progress
     from gpcn.training.config import TrainConfig
+    from gpcn.training.renamed import merge
     from gpcn.training.runs import train as run
     from gpcn.training.usual import usual_settings
 
@@ -72,7 +73,7 @@ def train(
         raise ConfigError("--model auto chooses all settings; leave --set, --config and --recipe out, or name a model")
     changes: dict[str, Any] = read_settings(settings)
     if recipe is not None:
-        changes = _recipe_settings(model or "gpcn", graph, recipe) | changes
+        changes = merge(_recipe_settings(model or "gpcn", graph, recipe), changes)
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)

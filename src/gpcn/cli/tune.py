@@ -101,9 +101,11 @@ def tune(
         if out is None:
             raise ConfigError("a study needs a folder; name one with --out, such as --out studies/texas")
         folder = out
-        chosen = _space(model, space, read_settings(settings), _read_tried(tried))
+        wanted = model, space, read_settings(settings), _read_tried(tried)
+        _space(*wanted)  # a mistake is told before anything is loaded
         place = str(graph)
         loaded = options.load(place)
+        chosen = _space(*wanted, directed=loaded.directed)
         if not json:
             print_notes(loaded.notes if loaded.preparation else ())
         origin = options.origin(place)
@@ -154,18 +156,22 @@ def _numbers(graph: Any, wanted: list[int] | None) -> list[int]:
     return check_splits(graph, wanted)
 
 
-def _space(model: str, kind: str, settings: dict[str, Any], tried: dict[str, list[str]]) -> Any:
+def _space(
+    model: str, kind: str, settings: dict[str, Any], tried: dict[str, list[str]], *, directed: bool = False
+) -> Any:
+    from gpcn.training.renamed import choices_in_current_names, in_current_names
     from gpcn.tuning.space import EPOCHS, PATIENCE, Space, models_of
 
+    settings, choices = in_current_names(settings), choices_in_current_names(tried)
     if "epochs" in tried:
         raise ConfigError(
             "epochs cannot be tried, for the search itself gives them out; set the most with --set epochs=N"
         )
-    both = sorted(settings.keys() & tried.keys())
+    both = sorted(settings.keys() & choices.keys())
     if both:
         raise ConfigError(f"{both[0]} is both set and tried; expected one of --set and --try for it")
-    usual = {name: value for name, value in (("epochs", EPOCHS), ("patience", PATIENCE)) if name not in tried}
-    return Space.of(models_of(model), kind, fixed=usual | settings, tried=tried)
+    usual = {name: value for name, value in (("epochs", EPOCHS), ("patience", PATIENCE)) if name not in choices}
+    return Space.of(models_of(model), kind, fixed=usual | settings, tried=choices, directed=directed)
 
 
 def _refuse_what_a_study_has(context: typer.Context, folder: Path) -> None:

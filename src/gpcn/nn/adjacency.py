@@ -108,6 +108,11 @@ class Adjacency:
         """`N`."""
         return int(self.matrix.shape[0])
 
+    @property
+    def links(self) -> sp.csr_array:
+        """The links as they are read: row `i` holds those of node `i` in this direction."""
+        return directed(self.matrix, self.direction)
+
     def operator(
         self,
         normalization: Normalization = "symmetric",
@@ -127,7 +132,8 @@ class Adjacency:
             direction: `out`, `in` or `both`; by default as these links are read.
             relation: one type of links alone.
             hops: 2 links each node to those exactly two steps away (weights dropped).
-            dtype, device: of the result.
+            dtype: of the result.
+            device: of the result.
         """
         reading = check_direction(direction or self.direction)
         key = (normalization, self_loops, reading, relation, hops, dtype, torch.device(device))

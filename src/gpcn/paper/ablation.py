@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
-from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Value
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import Origin, preferred, recipe
 from gpcn.paper.rows import Row
-from gpcn.training.config import TRAINING, TrainConfig
+from gpcn.training.config import TrainConfig, setting_names
 
 FIGURES = {"figure-1": "chameleon", "figure-2": "squirrel"}
 METHODS = (*FAMILY, "gprgnn")
@@ -80,8 +79,8 @@ def points(study: Study, methods: Sequence[str] | None = None, origin: Origin | 
         base = (recipe(method, study.dataset, wanted) if wanted else None) or preferred(method, study.dataset)
         if base is None:
             raise ConfigError(f"there is no recipe for {method} on {study.dataset}")
-        own = {each.name for each in (*zoo.entry(method).hyperparameters, *TRAINING)}
-        for setting in (name for name in study.sweeps if name in own):
+        names = setting_names(method)
+        for setting in (name for name in study.sweeps if name in names):
             found += [
                 Point(method, setting, value, base.config({**LENGTH, setting: value}))
                 for value in study.sweeps[setting]

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Value
-from gpcn.training.config import TRAINING
+from gpcn.training.config import setting_names
 
 Settings = dict[str, Value]
 Choices = dict[str, tuple[Value, ...]]
+# `symmetrize` is the former name of `direction` (training.renamed); draws and committed recipes keep it
 COMMON: Choices = {
     "lr": (0.005, 0.01, 0.05),
     "weight_decay": (1e-5, 5e-4, 1e-3, 5e-3),
@@ -122,7 +122,7 @@ def family_plan(nodes: int) -> Plan:
 
 def own_names(model: str) -> set[str]:
     """The settings that mean something to `model`."""
-    names = {each.name for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
+    names = setting_names(model)
     if "mu" not in names:
         names.discard("link_decay")  # there is no W_A to decay
     return names

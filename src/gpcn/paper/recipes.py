@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Value
 from gpcn.paper.published import FAMILY
-from gpcn.training.config import TRAINING, TrainConfig
+from gpcn.training.config import TrainConfig, declared_settings
+from gpcn.training.renamed import merge
 
 Origin = Literal["paper", "ours"]
 ORIGINS: tuple[Origin, ...] = ("paper", "ours")
@@ -47,8 +48,7 @@ class Recipe:
 
     def config(self, changes: Mapping[str, Value] | None = None, *, seed: int = 0) -> TrainConfig:
         """As something to train, `changes` on top."""
-        settings: dict[str, Any] = {**self.settings, **(changes or {})}
-        return TrainConfig.of(self.model, seed=seed, **settings)
+        return TrainConfig.of(self.model, seed=seed, **merge(self.settings, changes or {}))
 
 
 def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:
@@ -81,8 +81,7 @@ def printed(model: str, dataset: str) -> dict[str, Value] | None:
 
 def space(model: str) -> dict[str, tuple[Value, ...]]:
     """The grid the paper searched, for the settings `model` has."""
-    declared = (*zoo.entry(model).hyperparameters, *TRAINING)
-    return {each.name: each.space for each in declared if each.space}
+    return {name: setting.space for name, setting in declared_settings(model).items() if setting.space}
 
 
 def _paper(model: str, dataset: str) -> Recipe | None:

@@ -23,19 +23,35 @@ MEASURES = (
     ("label informativeness", "label_informativeness", "how much a neighbour's class tells about a node's own, 0 to 1"),
 )
 
+OF_A_DIRECTION = (
+    ("node homophily", "node_homophily", "share of these neighbours in a node's own class, averaged over nodes"),
+    ("label informativeness", "label_informativeness", "how much the class of a random one of them tells, 0 to 1"),
+)
+
 
 def section(material: GraphMaterial) -> Markup:
     """The section of one graph."""
     graph, facts = material.graph, inspect(material.graph)
     measures = Table(
         ("measure", "value", "what it says"),
-        [[Cell(name), number(facts[key]), Cell(meaning)] for name, key, meaning in MEASURES],
+        [[Cell(name), number(facts[key]), Cell(meaning)] for name, key, meaning in MEASURES] + _directions(facts),
         numeric=frozenset({"value"}),
     )
     figures = [_classes(facts), _degrees(graph)]
     if facts["classes"] > 1:
         figures.insert(1, _compatibility(facts))
     return render("graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures)
+
+
+def _directions(facts: dict[str, Any]) -> list[list[Cell]]:
+    """Rows on what each direction of the links tells."""
+    if facts["directions"] is None:
+        return []
+    return [
+        [Cell(f"{name}, {of} neighbours"), number(facts["directions"][of][key]), Cell(meaning)]
+        for of in ("out", "in")
+        for name, key, meaning in OF_A_DIRECTION
+    ]
 
 
 def _tiles(facts: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.graph import Graph
+from gpcn.nn import Adjacency
 from gpcn.nn.memory import reuse_freed_memory
 from gpcn.theory.bounds import Quantities, corrected, printed
 from gpcn.theory.oversmoothing import dirichlet_energy, layer_states, mean_average_distance
@@ -44,7 +45,7 @@ def train(graph: Graph, config: TrainConfig, number: int) -> Trained:
     trainer = Trainer(problem, config, split, number)
     trainer.run()
     logits = trainer.best_logits().double()
-    sums = spectrum_of(problem.graph)
+    sums = spectrum_of(problem.graph, problem.adjacency)
     model: Any = trainer.model
     found = measure(model, problem.x, problem.adjacency, train=len(split.train), test=len(split.test), spectrum=sums)
     return Trained(model, problem, logits, found, trainer.epoch)
@@ -59,7 +60,7 @@ def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, A
     trained = train(graph, config, number)
     problem, logits, found, split = trained.problem, trained.logits, trained.quantities, graph.splits[number]
     states = layer_states(trained.model, problem.x, problem.adjacency)
-    links = problem.graph.adjacency
+    links = problem.adjacency.links
     labels = torch.tensor(graph.labels)
     parts = {role: torch.tensor(getattr(split, role)) for role in ("train", "val", "test")}
     loss = {role: float(F.cross_entropy(logits[part], labels[part])) for role, part in parts.items()}
@@ -99,18 +100,16 @@ def bound_and_reached(graph: Graph, config: TrainConfig, number: int, draws: int
     }
 
 
-def spectrum_of(graph: Graph) -> PowerSums:
-    """Power sums of `Ā` up to what the deepest model of the study needs, computed once per graph."""
-    key = graph.fingerprint()
+def spectrum_of(graph: Graph, adjacency: Adjacency) -> PowerSums:
+    """Power sums of `Ā` up to what the deepest model of the study needs, computed once per graph and direction."""
+    key = graph.fingerprint(), adjacency.direction
     if key not in _spectra():
-        from gpcn.nn import Adjacency
-
-        _spectra()[key] = power_sums(normalized(Adjacency.of(graph)), 2 * DEEPEST)
+        _spectra()[key] = power_sums(normalized(adjacency), 2 * DEEPEST)
     return _spectra()[key]
 
 
 @lru_cache
-def _spectra() -> dict[str, PowerSums]:
+def _spectra() -> dict[tuple[str, str], PowerSums]:
     return {}
 
 

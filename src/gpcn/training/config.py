@@ -11,7 +11,9 @@ from typing import Any
 
 from gpcn.errors import ConfigError
 from gpcn.nn import zoo
+from gpcn.nn.adjacency import DIRECTIONS
 from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
+from gpcn.training.renamed import RENAMED, in_current_names, in_former_names, merge
 
 SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0)
 TRAINING = (
@@ -38,9 +40,27 @@ TRAINING = (
         choices=("loss", "metric"),
     ),
     Hyperparameter(name="class_weights", kind=bool, default=False, about="weigh rare classes up in the loss"),
-    Hyperparameter(name="symmetrize", kind=bool, default=False, about="see every edge in both directions"),
+    Hyperparameter(
+        name="direction",
+        kind=str,
+        default="out",
+        about="which neighbours a node reads: out (those it points to), in (those that point to it) or both; "
+        "operators that name a direction, such as out-row, keep theirs",
+        choices=DIRECTIONS,
+    ),
     Hyperparameter(name="normalize_features", kind=bool, default=False, about="features of a node sum to one"),
 )
+
+
+def declared_settings(model: str) -> dict[str, Hyperparameter]:
+    """Every setting of `model` and of its training, by name."""
+    return {setting.name: setting for setting in (*zoo.entry(model).hyperparameters, *TRAINING)}
+
+
+def setting_names(model: str) -> set[str]:
+    """The names under which `TrainConfig.of` takes a setting of `model`, former ones too."""
+    names = set(declared_settings(model))
+    return names | {former for former, renamed in RENAMED.items() if renamed.name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +78,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         entry = zoo.entry(self.model)
         object.__setattr__(self, "hyperparameters", entry.settle(self.hyperparameters))
-        object.__setattr__(self, "training", settle(TRAINING, self.training, "training"))
+        object.__setattr__(self, "training", settle(TRAINING, in_current_names(self.training), "training"))
         object.__setattr__(self, "seed", SEED.check(self.seed))
 
     @classmethod
@@ -66,15 +86,16 @@ class TrainConfig:
         """From one flat list of settings, as on the command line."""
         if not isinstance(model, str):
             raise ConfigError(f"model is {model!r}; expected a name that gpcn models lists")
-        own = {each.name for each in zoo.entry(model).hyperparameters}
-        training = {each.name for each in TRAINING}
-        for name in settings:
-            if name not in own | training:
-                settle((*zoo.entry(model).hyperparameters, *TRAINING), {name: 0}, model)
+        own = {setting.name for setting in zoo.entry(model).hyperparameters}
+        current = in_current_names(settings)
+        declared = declared_settings(model)
+        for name in current:
+            if name not in declared:
+                settle(tuple(declared.values()), {name: 0}, model)
         return cls(
             model=model,
-            hyperparameters={name: value for name, value in settings.items() if name in own},
-            training={name: value for name, value in settings.items() if name not in own},
+            hyperparameters={name: value for name, value in current.items() if name in own},
+            training={name: value for name, value in current.items() if name not in own},
             seed=seed,
         )
 
@@ -90,14 +111,14 @@ class TrainConfig:
         nested = next((name for name, value in told.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")
-        return cls.of(**{"model": "gpcn", **told, **(changes or {})})
+        return cls.of(**merge({"model": "gpcn"}, told, changes or {}))
 
     @classmethod
     def from_json(cls, told: Any) -> TrainConfig:
         """From what `to_json` gave."""
         try:
             return cls(**{name: told[name] for name in ("model", "hyperparameters", "training", "seed")})
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise ConfigError("the stored configuration is incomplete") from error
 
     def to_json(self) -> dict[str, Any]:
@@ -105,7 +126,9 @@ class TrainConfig:
         return asdict(self)
 
     def __getitem__(self, name: str) -> Any:
-        """One setting by name."""
+        """One setting by name, a former name too."""
+        if name in RENAMED:
+            return RENAMED[name].former_value(self[RENAMED[name].name])
         return self.hyperparameters[name] if name in self.hyperparameters else self.training[name]
 
     def differences(self, other: TrainConfig) -> list[str]:
@@ -118,11 +141,15 @@ class TrainConfig:
         ]
 
     def canonical(self) -> str:
-        """One text per configuration, for keys; settings that came later count where they are not at their default."""
+        """One text per configuration, for keys; of one that an earlier version could have, the same as then.
+
+        Settings that came later count where they are not at their default, renamed ones have their former name.
+        """
         payload = self.to_json()
         for group, declared in (("hyperparameters", zoo.entry(self.model).hyperparameters), ("training", TRAINING)):
             silent = {setting.name for setting in declared if setting.neutral and self[setting.name] == setting.default}
             payload[group] = {name: value for name, value in payload[group].items() if name not in silent}
+        payload["training"] = in_former_names(payload["training"])
         return json.dumps(payload, sort_keys=True)
 
 

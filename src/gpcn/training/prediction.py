@@ -86,7 +86,7 @@ def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unl
         total += _probabilities(fitted, number)
     nodes = np.flatnonzero(graph.labels == UNKNOWN) if only_unlabelled else np.arange(graph.num_nodes)
     new = known == UNKNOWN
-    touching = np.asarray((graph.adjacency @ new.astype(np.float32)) > 0)
+    touching = np.asarray((fitted.problem.adjacency.links @ new.astype(np.float32)) > 0)
     if new.any():
         notes.append(f"{int(new[nodes].sum()):,} prediction(s) are for nodes that were not there in training")
         if zoo.entry(run.config.model).per_node:

@@ -33,7 +33,10 @@ class Structure:
 
 @dataclass(frozen=True)
 class Problem:
-    """What training needs of a graph; models are built for links of its `structure`."""
+    """What training needs of a graph; models are built for links of its `structure`.
+
+    `graph` has its links as they are stored, `adjacency` reads them in the direction of the configuration.
+    """
 
     graph: Graph
     x: Features
@@ -44,7 +47,7 @@ class Problem:
 
     @classmethod
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
-        """Prepare `graph`: symmetrized and normalized where asked."""
+        """Prepare `graph`: its links read in the direction asked for, its features normalized where asked."""
         classes = np.unique(graph.labels[graph.labels != UNKNOWN])
         if classes.size < 2:
             raise DataError(
@@ -66,10 +69,8 @@ class Problem:
         structure: Structure | None = None,
     ) -> Problem:
         """The same without asking whether there is anything to learn, for prediction by models of a `structure`."""
-        prepared = graph.symmetrized() if config["symmetrize"] else graph
-        if config["normalize_features"]:
-            prepared = prepared.with_row_normalized_features()
-        x, adjacency = inputs_of(prepared, device=device, dtype=dtype)
+        prepared = graph.with_row_normalized_features() if config["normalize_features"] else graph
+        x, adjacency = inputs_of(prepared, direction=config["direction"], device=device, dtype=dtype)
         labels = torch.tensor(graph.labels, device=device)
         return cls(prepared, x, adjacency, labels, torch.device(device), structure or Structure.of(graph))
 

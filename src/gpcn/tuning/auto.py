@@ -86,7 +86,7 @@ def _auto(
     signals, why = look(graph, executor, numbers[0], seed, start + SHARES["signals"] * seconds)
     for text in why:
         say(text)
-    space = Space.of(FAMILY, fixed={"epochs": EPOCHS, "patience": PATIENCE})
+    space = Space.of(FAMILY, fixed={"epochs": EPOCHS, "patience": PATIENCE}, directed=graph.directed)
     plan = Plan.of(numbers[:SEARCH_SPLITS], EPOCHS, size=len(PORTFOLIO))
     first = [space.point(model, settings) for model, settings in PORTFOLIO]
     left = SHARES["search"] * seconds - (time.monotonic() - start)

@@ -21,6 +21,7 @@ from optuna.trial import TrialState, create_trial
 
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
+from gpcn.training.renamed import choices_in_current_names, in_current_names
 from gpcn.tuning.lease import Lease, leased
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.schedule import Plan, State, Trial
@@ -59,7 +60,8 @@ class Ledger:
         file = folder / "study.json"
         if file.exists():
             known = read_header(folder)
-            different = [name for name in told if known.get(name) != told[name]]
+            before, now = _in_current_names(known), _in_current_names(told)
+            different = [name for name in now if before.get(name) != now[name]]
             if different:
                 raise ConfigError(
                     f"{folder} holds another study (its {', '.join(different)} differ); choose another --out"
@@ -187,6 +189,15 @@ def _name(header: Mapping[str, Any]) -> str:
     about = {name: header[name] for name in ("space", "plan", "seed", "first")}
     about["graph"] = [header["graph"][name] for name in ("fingerprint", "metric")]
     return "gpcn-" + hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _in_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
+    """A header to compare: a study that began before a setting was renamed is still the same study."""
+    space = dict(header["space"])
+    space["choices"] = {model: choices_in_current_names(choices) for model, choices in space["choices"].items()}
+    space["fixed"] = in_current_names(space["fixed"])
+    points = [choices_in_current_names({name: [value] for name, value in point.items()}) for point in header["first"]]
+    return {**header, "space": space, "first": points}
 
 
 def read_header(folder: Path) -> dict[str, Any]:

@@ -11,9 +11,9 @@ SIGNALS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("features", "mlp", _PROBE | {"hidden": 64, "weight_decay": 1e-3}),
     ("features", "mlp", _PROBE | {"hidden": 64, "weight_decay": 1e-3, "normalize_features": True}),
     ("links", "link", _PROBE | {"lr": 0.05, "weight_decay": 1e-4}),
-    ("links", "link", _PROBE | {"lr": 0.05, "weight_decay": 1e-4, "symmetrize": True}),
+    ("links", "link", _PROBE | {"lr": 0.05, "weight_decay": 1e-4, "direction": "both"}),
     ("convolution", "gpcn", _PROBE | {"hidden": 64, "layers": 2}),
-    ("convolution", "gpcn", _PROBE | {"hidden": 64, "layers": 2, "normalize_features": True, "symmetrize": True}),
+    ("convolution", "gpcn", _PROBE | {"hidden": 64, "layers": 2, "normalize_features": True, "direction": "both"}),
 )
 """What is probed, by which model, with which settings; the better of several counts."""
 
@@ -36,7 +36,7 @@ def _with(model: str, **settings: Value) -> tuple[str, dict[str, Value]]:
 PORTFOLIO: tuple[tuple[str, dict[str, Value]], ...] = (
     # neighbours agree: smooth over a few steps
     _with("gpcn"),
-    _with("gpcn", lr=0.005, weight_decay=5e-3, layers=4, mlp_layers=2, bias=True, symmetrize=True),
+    _with("gpcn", lr=0.005, weight_decay=5e-3, layers=4, mlp_layers=2, bias=True, direction="both"),
     _with("agpcn", weight_decay=5e-3, mlp_layers=2, bias=True),
     _with("agpcn-link", lr=0.05, dropout=0.5, layers=4),
     # features tell nearly all
@@ -50,8 +50,8 @@ PORTFOLIO: tuple[tuple[str, dict[str, Value]], ...] = (
         "gpcn-link", lr=0.05, weight_decay=1e-5, hidden=256, layers=1, gamma=2.0**-4, mu=0.1, normalize_features=True
     ),
     # opposites attract: edges seen both ways, the sign of each step learned
-    _with("gpcn-link", hidden=256, layers=1, gamma=0.25, mu=0.99, link_decay=5e-2, symmetrize=True, bias=True),
-    _with("gpcn", lr=0.05, hidden=256, layers=1, mlp_layers=2, gamma=0.25, symmetrize=True),
-    _with("agpcn", layers=4, mlp_layers=2, gamma=2.0**-6, adaptive="relative", symmetrize=True),
+    _with("gpcn-link", hidden=256, layers=1, gamma=0.25, mu=0.99, link_decay=5e-2, direction="both", bias=True),
+    _with("gpcn", lr=0.05, hidden=256, layers=1, mlp_layers=2, gamma=0.25, direction="both"),
+    _with("agpcn", layers=4, mlp_layers=2, gamma=2.0**-6, adaptive="relative", direction="both"),
 )
 """Model and settings; what is not said is the first choice of the space."""

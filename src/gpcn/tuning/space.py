@@ -12,7 +12,8 @@ import numpy as np
 from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Hyperparameter, Value
-from gpcn.training.config import TRAINING, TrainConfig
+from gpcn.training.config import TrainConfig, declared_settings, setting_names
+from gpcn.training.renamed import choices_in_current_names, in_current_names
 
 Choices = dict[str, tuple[Value, ...]]
 EPOCHS, PATIENCE = 300, 60  # of a search, where nobody says anything else
@@ -30,10 +31,12 @@ BEYOND_THE_PAPER: Choices = {
     "mu": (0.1, 0.5, 0.9, 0.99),
     "link_decay": (-1.0, 1e-2, 5e-2),
     "bias": (False, True),
-    "symmetrize": (False, True),
+    "direction": ("out", "both"),
     "normalize_features": (False, True),
 }
 """What pays on the benchmarks: features scaled or not, edges both ways or not, and ranges that rarely diverge."""
+DIRECTED: Choices = {"direction": ("out", "both", "in")}
+"""What is tried besides on a directed graph."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +59,29 @@ class Space:
         *,
         fixed: Mapping[str, Any] | None = None,
         tried: Mapping[str, Sequence[Any]] | None = None,
+        directed: bool = False,
     ) -> Space:
-        """The space called `kind`, with settings `fixed` and other values `tried`, both checked."""
+        """The space called `kind`, with settings `fixed` and other values `tried`, both checked.
+
+        On a `directed` graph the default space reads links against their direction too.
+        """
         if kind not in SPACES:
             raise ConfigError(f"there is no space called {kind!r}; expected default or paper")
+        fixed, tried = in_current_names(fixed or {}), choices_in_current_names(tried or {})
         choices: dict[str, Choices] = {}
         settled: dict[str, Value] = {}
         for model in models:
-            declared = {each.name: each for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
-            mine = _declared(declared, kind)
-            for name, values in (tried or {}).items():
+            declared = declared_settings(model)
+            model_choices = _declared(declared, kind, directed)
+            for name, values in tried.items():
                 if name in declared:
-                    mine[name] = tuple(dict.fromkeys(declared[name].check(value) for value in values))
-            for name, value in (fixed or {}).items():
+                    model_choices[name] = tuple(dict.fromkeys(declared[name].check(value) for value in values))
+            for name, value in fixed.items():
                 if name in declared:
                     settled[name] = declared[name].check(value)
-                    mine.pop(name, None)
-            choices[model] = mine
-        _refuse_unknown(models, [*(fixed or {}), *(tried or {})])
+                    model_choices.pop(name, None)
+            choices[model] = model_choices
+        _refuse_unknown(models, [*fixed, *tried])
         return cls(tuple(models), choices, settled)
 
     def dimensions(self) -> Choices:
@@ -106,7 +114,7 @@ class Space:
         """The configuration at `point`; dimensions of other models are passed over."""
         model = str(point.get("model", self.models[0]))
         settings: dict[str, Any] = {name: point[self._dimension(model, name)] for name in self.choices[model]}
-        names = {each.name for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
+        names = setting_names(model)
         settings |= {name: value for name, value in self.fixed.items() if name in names}
         return TrainConfig.of(model, seed=seed, **settings)
 
@@ -146,17 +154,18 @@ def models_of(name: str) -> tuple[str, ...]:
     return (name,)
 
 
-def _declared(declared: Mapping[str, Hyperparameter], kind: str) -> Choices:
-    found = {name: each.space for name, each in declared.items() if each.space}
+def _declared(declared: Mapping[str, Hyperparameter], kind: str, directed: bool) -> Choices:
+    choices = {name: setting.space for name, setting in declared.items() if setting.space}
     if kind == "default":
-        found |= {name: values for name, values in BEYOND_THE_PAPER.items() if name in declared}
+        wider = BEYOND_THE_PAPER | (DIRECTED if directed else {})
+        choices |= {name: values for name, values in wider.items() if name in declared}
         if "mu" not in declared:
-            found.pop("link_decay", None)  # there is no W_A to decay
-    return found
+            choices.pop("link_decay", None)  # there is no W_A to decay
+    return choices
 
 
 def _refuse_unknown(models: Sequence[str], names: Sequence[str]) -> None:
-    known = {each.name for model in models for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
+    known = {name for model in models for name in declared_settings(model)}
     for name in names:
         if name not in known:
             raise ConfigError(f"{' and '.join(models)} have no setting {name!r}; {near_matches(name, sorted(known))}")

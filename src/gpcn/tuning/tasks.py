@@ -47,7 +47,7 @@ class Evaluator:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._prepared: dict[tuple[bool, bool], Problem] = {}
+        self._prepared: dict[tuple[str, bool], Problem] = {}
 
     def evaluate(self, task: Task, until: float = math.inf) -> Outcome:
         """The outcome; a training that fails has one too. `TimeOver` when the clock passes `until`."""
@@ -81,10 +81,10 @@ class Evaluator:
     def _problem(self, task: Task) -> Problem:
         from gpcn.training.problem import Problem
 
-        way = bool(task.config["symmetrize"]), bool(task.config["normalize_features"])
-        if way not in self._prepared:
-            self._prepared[way] = Problem.of(self.graph, task.config)
-        return self._prepared[way]
+        key = str(task.config["direction"]), bool(task.config["normalize_features"])
+        if key not in self._prepared:
+            self._prepared[key] = Problem.of(self.graph, task.config)
+        return self._prepared[key]
 
 
 def _checked(found: Outcome, task: Task, metric: str) -> Outcome:
