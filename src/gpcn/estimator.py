@@ -115,10 +115,10 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _train(self, graph: Graph, split: Split) -> tuple[Any, Any]:
         from gpcn.training.problem import Problem
-        from gpcn.training.trainer import Trainer
+        from gpcn.training.trainers import trainer_for
 
         config = self._config()
-        trainer = Trainer(Problem.of(replace(graph, splits=()), config), config, split, 0)
+        trainer = trainer_for(Problem.of(replace(graph, splits=()), config), config, split, 0)
         trainer.run()
         trainer.best_logits()
         self.n_iter_ = trainer.epoch

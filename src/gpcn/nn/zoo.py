@@ -14,14 +14,17 @@ from gpcn.nn import baselines
 from gpcn.nn.base import NodeClassifier
 from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
 from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
+from gpcn.nn.reference_settings import DEEP_LAYERS, NORM, TREES
 from gpcn.nn.residual import ResidualGCN
+from gpcn.nn.self_fitting import SelfFitting
 
 WIMALAWARNE = "Wimalawarne and Suzuki, Graph Polynomial Convolution Models for Node Classification, 2022"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A model of the zoo. `family` is `gpcn` or `baseline`; `per_node` models learn a vector per node."""
+    """A model of the zoo. `family` is `gpcn` or `baseline`; `per_node` models learn a vector per node, those that do not
+    `needs_features` work without any, and those that `keeps_labels` need the training labels to predict."""
 
     name: str
     kind: type[NodeClassifier]
@@ -30,6 +33,13 @@ class Entry:
     hyperparameters: tuple[Hyperparameter, ...]
     family: str = "baseline"
     per_node: bool = False
+    needs_features: bool = True
+    keeps_labels: bool = False
+
+    @property
+    def fits_itself(self) -> bool:
+        """Whether the model is fitted round by round instead of by gradients."""
+        return issubclass(self.kind, SelfFitting)
 
     def settle(self, given: Mapping[str, Any]) -> dict[str, Value]:
         """All hyperparameters, given ones checked, the rest by default."""
@@ -161,9 +171,9 @@ def _family(name: str, kind: type[NodeClassifier], formula: str, *own: Hyperpara
 
 
 def _baseline(
-    name: str, kind: type[NodeClassifier], formula: str, paper: str, *own: Hyperparameter, per_node: bool = False
+    name: str, kind: type[NodeClassifier], formula: str, paper: str, *own: Hyperparameter, **traits: bool
 ) -> Entry:
-    return Entry(name=name, kind=kind, formula=formula, paper=paper, hyperparameters=own, per_node=per_node)
+    return Entry(name=name, kind=kind, formula=formula, paper=paper, hyperparameters=own, **traits)
 
 
 _ENTRIES = (
@@ -241,7 +251,17 @@ _ENTRIES = (
         DROPOUT,
         BIAS,
     ),
-    _baseline("link", baselines.LINK, "A W", "Zheleva and Getoor, WWW 2009", SELF_LOOPS, DROPOUT, BIAS, per_node=True),
+    _baseline(
+        "link",
+        baselines.LINK,
+        "A W",
+        "Zheleva and Getoor, WWW 2009",
+        SELF_LOOPS,
+        DROPOUT,
+        BIAS,
+        per_node=True,
+        needs_features=False,
+    ),
     _baseline(
         "linkx",
         baselines.LINKX,
@@ -288,6 +308,8 @@ _ENTRIES = (
         "Zhou et al., NeurIPS 2004",
         replace(LAYERS, default=50, about="iterations", space=(10, 50)),
         replace(ALPHA, default=0.9, about="α: weight of the neighbours", space=(0.5, 0.8, 0.9, 0.99)),
+        needs_features=False,
+        keeps_labels=True,
     ),
     _baseline(
         "adagpr",
@@ -312,6 +334,37 @@ _ENTRIES = (
         Hyperparameter(name="solver", kind=str, default="euler", about="euler, or a torchdiffeq method such as dopri5"),
         DROPOUT,
         NO_BIAS,
+    ),
+    _baseline(
+        "deep-gcn",
+        baselines.DeepGCN,
+        "Z ← Z + ReLU(Ā Norm(Z) W_i), i = 1..L; Z W_out",
+        "Luo et al., NeurIPS 2024",
+        HIDDEN,
+        DEEP_LAYERS,
+        NORM,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline(
+        "deep-sage",
+        baselines.DeepSAGE,
+        "Z ← Z + ReLU(Norm(Z) W_i + D^-1 A Norm(Z) W'_i), i = 1..L; Z W_out",
+        "Platonov et al., ICLR 2023",
+        HIDDEN,
+        DEEP_LAYERS,
+        NORM,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline(
+        "trees",
+        baselines.Trees,
+        "boosted trees on features, degrees, neighbours' means of features and of training labels",
+        "Friedman, Annals of Statistics 2001",
+        *TREES,
+        needs_features=False,
+        keeps_labels=True,
     ),
 )
 

@@ -13,6 +13,7 @@ from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Hyperparameter, Value
 from gpcn.training.config import TRAINING, TrainConfig
+from gpcn.training.rounds import OF_THE_OPTIMIZER
 
 Choices = dict[str, tuple[Value, ...]]
 EPOCHS, PATIENCE = 300, 60  # of a search, where nobody says anything else
@@ -65,6 +66,8 @@ class Space:
         for model in models:
             declared = {each.name: each for each in (*zoo.entry(model).hyperparameters, *TRAINING)}
             mine = _declared(declared, kind)
+            if zoo.entry(model).fits_itself:
+                mine = {name: values for name, values in mine.items() if name not in OF_THE_OPTIMIZER}
             for name, values in (tried or {}).items():
                 if name in declared:
                     mine[name] = tuple(dict.fromkeys(declared[name].check(value) for value in values))
