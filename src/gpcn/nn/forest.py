@@ -71,14 +71,14 @@ class Forest:
             return "the arrays of the trees differ in length"
         inner = np.flatnonzero(self.feature != LEAF)
         children = np.stack([self.left[inner], self.right[inner]])
-        if (children <= inner).any() or (children >= size).any() or (self.roots < 0).any() or (self.roots >= size).any():
+        if (children <= inner).any() or (children >= size).any() or not np.isin(self.roots, np.arange(size)).all():
             return "a tree points to nodes that do not exist"
         if (self.feature < LEAF).any() or (columns is not None and (self.feature >= columns).any()):
             return "a tree asks for a column that does not exist"
         return None
 
     def add_to(self, totals: Array, table: Array) -> None:
-        """Add what the trees say of each row of `table` `[N, columns]` to `totals` `[N, K]`, tree `t` to column `t mod K`.
+        """Add what the trees say of rows of `table` `[N, columns]` to `totals` `[N, K]`, tree `t` in column `t % K`.
 
         Trees are added one after the other, so that sums do not depend on how many are added at once.
         """

@@ -115,7 +115,7 @@ def _label_means(labels: Array, links: sp.csr_array, hops: int) -> list[Array]:
     for hop in range(1, hops + 1):
         reached, possible = walk @ reached, walk @ possible  # [N, C] and [N, 1], whole numbers
         if hop == 2:
-            back = sp.csr_array(walk * walk.T).sum(axis=1).astype(np.int64)[:, None]  # elementwise: there and back again
+            back = walk.multiply(walk.T).sum(axis=1).astype(np.int64)[:, None]  # there and back again
             reached, possible = reached - back * labels, possible - back
         mass = reached.sum(axis=1, keepdims=True)
         columns += [_ratio(reached, mass), _ratio(mass, possible)]
@@ -136,4 +136,5 @@ def _pattern(links: sp.csr_array) -> sp.csr_array:
 def _ratio(part: Array, whole: Array) -> Array:
     """`part / whole`, NaN where there is nothing."""
     shape = np.broadcast_shapes(part.shape, whole.shape)
-    return np.divide(part, whole, out=np.full(shape, np.nan), where=np.broadcast_to(whole > 0, shape))
+    result: Array = np.divide(part, whole, out=np.full(shape, np.nan), where=np.broadcast_to(whole > 0, shape))
+    return result

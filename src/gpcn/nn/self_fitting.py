@@ -2,9 +2,9 @@
 
 What a trainer, a search, a checkpoint and a report need of such a model is small enough to be written down:
 
-- The model is a `NodeClassifier` without parameters. All that it learns is in buffers with fixed names, whose shapes may
-  grow: `load_state_dict` takes them as they were saved. A buffer with a row per node is called `seeds` (the training
-  labels), so that prediction on a changed graph can move its rows.
+- The model is a `NodeClassifier` without parameters. All that it learns is in buffers with fixed names, whose shapes
+  may grow: `load_state_dict` takes them as they were saved. A buffer with a row per node is called `seeds` (the
+  training labels), so that prediction on a changed graph can move its rows.
 - `begin` starts a `Fitting` on one graph and one set of training nodes. Rounds are counted from 0, which is the model
   before any of them, and are deterministic: the first `n` rounds are the same however many follow, however often the
   fitting was stopped and restored, and however many threads there are.
@@ -47,8 +47,10 @@ class Fitting(ABC):
 
     @abstractmethod
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Continue where `state` was taken, in a fitting begun with the same arguments; `ValueError` or `KeyError` where
-        the tensors do not fit."""
+        """Continue where `state` was taken, in a fitting begun with the same arguments.
+
+        `ValueError` or `KeyError` where the tensors do not fit.
+        """
 
 
 class SelfFitting(NodeClassifier):

@@ -23,8 +23,11 @@ WIMALAWARNE = "Wimalawarne and Suzuki, Graph Polynomial Convolution Models for N
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A model of the zoo. `family` is `gpcn` or `baseline`; `per_node` models learn a vector per node, those that do not
-    `needs_features` work without any, and those that `keeps_labels` need the training labels to predict."""
+    """A model of the zoo.
+
+    `family` is `gpcn` or `baseline`. `per_node` models learn a vector per node; a model that `needs_features` cannot be
+    trained without any; one that `keeps_labels` needs the training labels to predict.
+    """
 
     name: str
     kind: type[NodeClassifier]
@@ -171,9 +174,25 @@ def _family(name: str, kind: type[NodeClassifier], formula: str, *own: Hyperpara
 
 
 def _baseline(
-    name: str, kind: type[NodeClassifier], formula: str, paper: str, *own: Hyperparameter, **traits: bool
+    name: str,
+    kind: type[NodeClassifier],
+    formula: str,
+    paper: str,
+    *own: Hyperparameter,
+    per_node: bool = False,
+    needs_features: bool = True,
+    keeps_labels: bool = False,
 ) -> Entry:
-    return Entry(name=name, kind=kind, formula=formula, paper=paper, hyperparameters=own, **traits)
+    return Entry(
+        name=name,
+        kind=kind,
+        formula=formula,
+        paper=paper,
+        hyperparameters=own,
+        per_node=per_node,
+        needs_features=needs_features,
+        keeps_labels=keeps_labels,
+    )
 
 
 _ENTRIES = (

@@ -101,7 +101,8 @@ class TrainingLoop(ABC):
             title = definition(graph.metric).title
             raise TrainingError(f"the validation nodes are all of one class, so {title} cannot choose; use select=loss")
         self.history.append((self.epoch, train_loss, val_loss, score))
-        return val_loss if self.config["select"] == "loss" else -definition(graph.metric).sign * score
+        by_loss = self.config["select"] == "loss"
+        return float(val_loss if by_loss else -definition(graph.metric).sign * score)
 
     def _progress(self) -> str:
         """How far it is, as JSON."""

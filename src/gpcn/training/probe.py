@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from gpcn.graph import Graph
 from gpcn.nn.memory import reuse_freed_memory
 from gpcn.training.config import TrainConfig
-from gpcn.training.metrics import can_be_scored, definition
 from gpcn.training.loop import loss_and_score
+from gpcn.training.metrics import can_be_scored, definition
 from gpcn.training.problem import Problem
 from gpcn.training.trainers import trainer_for
 

@@ -82,9 +82,9 @@ class DeepNetwork(NodeClassifier):
 
 
 class DeepGCN(DeepNetwork):
-    """A deep residual graph convolutional network, as Luo et al., *Classic GNNs are Strong Baselines: Reassessing GNNs for
-    Node Classification* (NeurIPS 2024, https://arxiv.org/abs/2406.08993) tune it and Platonov et al., *A Critical Look at
-    the Evaluation of GNNs under Heterophily* (ICLR 2023, https://arxiv.org/abs/2302.11640) build theirs:
+    """A deep residual graph convolutional network, as Luo et al., *Classic GNNs are Strong Baselines: Reassessing GNNs
+    for Node Classification* (NeurIPS 2024, https://arxiv.org/abs/2406.08993) tune it and Platonov et al., *A Critical
+    Look at the Evaluation of GNNs under Heterophily* (ICLR 2023, https://arxiv.org/abs/2302.11640) build theirs:
 
         Z = X W_in + b_in
         Z ← Z + ReLU(Ā Norm(Z) W_i + b_i),  i = 1..L,    logits = Z W_out + b_out

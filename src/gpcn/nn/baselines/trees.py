@@ -32,25 +32,24 @@ class Trees(SelfFitting):
     """Gradient boosted trees (Friedman, *Greedy Function Approximation: A Gradient Boosting Machine*, 2001; here
     scikit-learn's `HistGradientBoostingClassifier`) on a table with a row per node:
 
-        features | degrees | neighbours' means of features, 1 and 2 hops | neighbours' means of training labels, 1 and 2 hops
+        features | degrees | neighbours' means of features | neighbours' means of training labels
 
-    along the links and against them, once where the graph is undirected; `gpcn.nn.neighbour_table` has the formulas.
-    More than 256 features are replaced by their first 64 singular directions, found without labels in the graph that the
-    model is fitted to. What is not defined, such as the mean label of a node without labelled neighbours, is missing,
-    and trees learn where missing values go.
+    the means over one hop and over two, along the links and against them, once where the graph is undirected;
+    `gpcn.nn.neighbour_table` has the formulas. More than 256 features are replaced by their first 64 singular
+    directions, found without labels in the graph that the model is fitted to. What is not defined, such as the mean
+    label of a node without labelled neighbours, is missing, and trees learn where missing values go.
 
-    **Labels.** A node's own label is nowhere in its row, nor does it influence it. For training nodes the label means
-    are so leave-one-out means: they rest on the training labels of *others*, as they do for all other nodes; what training nodes
-    see is one label poorer. Where many training nodes share the same two-hop neighbourhood (the leaves of a star), the
-    mean of the others tells a training node's own label: the more labels of its class are missing from it, the likelier
-    it is its own. New nodes do not have that trait. It weighs little when neighbourhoods differ, and early stopping on
-    validation nodes, which do not have it either, keeps it in check; `hops=1` is free of it.
+    **Labels.** A node's own label has no influence on its row. So for training nodes the label means are leave-one-out
+    means; for all others they are plain means, whose own labels are not among the training labels anyway. Where many
+    training nodes share one two-hop neighbourhood (the leaves of a star), that difference tells something: the fewer
+    labels of a class are left, the likelier a training node has it itself, which is of no use for other nodes. It
+    weighs little where neighbourhoods differ, early stopping on validation nodes limits it, and `hops=1` is free of it.
 
-    A model with `K` trees per iteration (one for two classes) gives scikit-learn's `decision_function`; for two classes
-    half of it, and half of it negative. A class that no training node has gets a millionth of the probability.
+    With three classes and more the logits are scikit-learn's `decision_function`, with two they are half of it,
+    negative for the first. A class that no training node has gets a millionth of the probability.
 
-    `begin` (or `gpcn.nn.self_fitting.fit`) fits it; there are no parameters. It is evaluated in 64 bits from rows of 32,
-    and deterministic.
+    `begin` (or `gpcn.nn.self_fitting.fit`) fits it; there are no parameters. It is deterministic: rows are numbers of
+    32 bits, all sums are taken in 64.
 
     Args:
         in_channels: number of features, `q`; may be 0.
@@ -97,7 +96,7 @@ class Trees(SelfFitting):
             raise ConfigError(f"hops is {hops} and l2 is {l2}; expected hops from 0 to 2 and l2 from 0")
         self.l2 = float(l2)
         self.register_buffer("seeds", torch.zeros(0, out_channels))  # training labels, no rows before `observe`
-        self.register_buffer("components", torch.zeros(in_channels, 0, dtype=torch.float64))  # none: features as they are
+        self.register_buffer("components", torch.zeros(in_channels, 0, dtype=torch.float64))  # [q, 0]: none needed
         self.register_buffer("baseline", torch.zeros(0, dtype=torch.float64))  # [K], before the first tree
         self.register_buffer("classes", torch.zeros(0, dtype=torch.int64))  # those among the training labels
         self.register_buffer("layout", torch.zeros(2, dtype=torch.int64))  # directed, weighted
@@ -206,7 +205,7 @@ class Trees(SelfFitting):
         raw = np.concatenate([-raw, raw], axis=1) / 2 if self.classes.numel() == 2 else raw
         present = torch.from_numpy(raw)
         rest = present.logsumexp(1, keepdim=True) + np.log(ABSENT)
-        logits = rest.repeat(1, self.out_channels)
+        logits: Tensor = rest.repeat(1, self.out_channels)
         logits[:, self.classes.cpu()] = present
         return logits.to(dtype=self.dtype, device=self.device)
 
@@ -226,7 +225,7 @@ class Trees(SelfFitting):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Trees:
         """Thresholds between 64-bit numbers stay 64-bit numbers when the model becomes single precision."""
         exact = {name: self._buffers[name] for name in EXACT}
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name, buffer in exact.items():
             self._buffers[name] = buffer.to(self.device) if buffer is not None else None
         return self
