@@ -80,6 +80,10 @@ class SelfFitting(NodeClassifier):
             most: rounds there will be at most; work ahead needs to go no further.
         """
 
+    @abstractmethod
+    def for_others(self, count: int) -> SelfFitting:
+        """What was fitted, for a graph of `count` other nodes, none of whose labels are known."""
+
     @property
     def num_learned(self) -> int:
         """How many numbers were learned, where other models count their parameters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -135,6 +136,12 @@ class Trees(SelfFitting):
         seeds = self.seeds.new_zeros(len(labels), count)
         seeds[nodes, known] = 1
         self.seeds = seeds
+
+    def for_others(self, count: int) -> Trees:
+        """The same trees; where they ask for labels of neighbours, these are missing."""
+        other = copy.deepcopy(self)
+        other.seeds = self.seeds.new_zeros(count, self.out_channels)
+        return other
 
     def begin(
         self,
