@@ -219,10 +219,10 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from gpcn.training.problem import Problem
 
         each = []
-        for model, config in self.members_:
+        for member, config in self.members_:
             problem = Problem.prepared(graph, config, dtype=torch.float64)
-            if others and isinstance(model, SelfFitting):
-                model = model.for_others(graph.num_nodes)
+            anew = others and isinstance(member, SelfFitting)
+            model = member.for_others(graph.num_nodes) if anew else member
             model.eval()
             with torch.no_grad():
                 each.append(model(problem.x, problem.adjacency).softmax(dim=1).numpy())
