@@ -205,13 +205,13 @@ def test_a_fit_goes_on_as_if_it_had_not_stopped() -> None:
 
 
 def test_the_number_of_threads_changes_nothing() -> None:
-    graph = problem(features=400)  # with a singular value decomposition
+    graph = problem(nodes=80, features=300)  # with a singular value decomposition
     x, links = inputs_of(graph)
     logits = []
     before = torch.get_num_threads()
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        logits.append(fitted(graph, rounds=10, dtype=torch.float32)(x, links))
+        logits.append(fitted(graph, rounds=3, dtype=torch.float32)(x, links))
     torch.set_num_threads(before)
     assert torch.equal(*logits)
 
