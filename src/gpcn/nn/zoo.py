@@ -5,59 +5,19 @@ model = zoo.build("gpcn-link", in_channels=q, out_channels=C, num_nodes=N, hidde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import baselines
 from gpcn.nn.base import NodeClassifier
+from gpcn.nn.entry import Entry
 from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
-from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
+from gpcn.nn.hyperparameters import Hyperparameter
 from gpcn.nn.reference_settings import DEEP_LAYERS, NORM, TREES
 from gpcn.nn.residual import ResidualGCN
-from gpcn.nn.self_fitting import SelfFitting
 
 WIMALAWARNE = "Wimalawarne and Suzuki, Graph Polynomial Convolution Models for Node Classification, 2022"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """A model of the zoo.
-
-    `family` is `gpcn` or `baseline`. `per_node` models learn a vector per node; a model that `needs_features` cannot be
-    trained without any; one that `keeps_labels` needs the training labels to predict.
-    """
-
-    name: str
-    kind: type[NodeClassifier]
-    formula: str
-    paper: str
-    hyperparameters: tuple[Hyperparameter, ...]
-    family: str = "baseline"
-    per_node: bool = False
-    needs_features: bool = True
-    keeps_labels: bool = False
-
-    @property
-    def fits_itself(self) -> bool:
-        """Whether the model is fitted round by round instead of by gradients."""
-        return issubclass(self.kind, SelfFitting)
-
-    def settle(self, given: Mapping[str, Any]) -> dict[str, Value]:
-        """All hyperparameters, given ones checked, the rest by default."""
-        return settle(self.hyperparameters, given, self.name)
-
-    def describe(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "name": self.name,
-            "family": self.family,
-            "formula": self.formula,
-            "paper": self.paper,
-            "learns_a_vector_per_node": self.per_node,
-            "hyperparameters": [each.describe() for each in self.hyperparameters],
-        }
 
 
 def names(family: str | None = None) -> list[str]:
