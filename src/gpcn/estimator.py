@@ -115,10 +115,10 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _train(self, graph: Graph, split: Split) -> tuple[Any, Any]:
         from gpcn.training.problem import Problem
-        from gpcn.training.trainer import Trainer
+        from gpcn.training.trainers import trainer_for
 
         config = self._config()
-        trainer = Trainer(Problem.of(replace(graph, splits=()), config), config, split, 0)
+        trainer = trainer_for(Problem.of(replace(graph, splits=()), config), config, split, 0)
         trainer.run()
         trainer.best_logits()
         self.n_iter_ = trainer.epoch
@@ -204,18 +204,25 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         names = [str(name) for name in self.classes_]
         return self._probabilities(
-            Graph(adjacency=links, features=features, labels=np.full(count, UNKNOWN), label_names=names)
+            Graph(adjacency=links, features=features, labels=np.full(count, UNKNOWN), label_names=names),
+            others=count != self.num_nodes_,
         )
 
-    def _probabilities(self, graph: Graph) -> npt.NDArray[np.float64]:
-        """In 64 bits, so that a row's prediction does not depend on the rows beside it."""
+    def _probabilities(self, graph: Graph, others: bool = False) -> npt.NDArray[np.float64]:
+        """In 64 bits, so that a row's prediction does not depend on the rows beside it.
+
+        `others` says that these are not the nodes that were fitted, so that no label of theirs is known.
+        """
         import torch
 
+        from gpcn.nn.self_fitting import SelfFitting
         from gpcn.training.problem import Problem
 
         each = []
-        for model, config in self.members_:
+        for member, config in self.members_:
             problem = Problem.prepared(graph, config, dtype=torch.float64)
+            anew = others and isinstance(member, SelfFitting)
+            model = member.for_others(graph.num_nodes) if anew else member
             model.eval()
             with torch.no_grad():
                 each.append(model(problem.x, problem.adjacency).softmax(dim=1).numpy())

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gpcn import Graph, synthesize, to_pyg
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
+from gpcn.nn.self_fitting import SelfFitting, fit
 
 NODES, CLASSES = 40, 3
 MODELS = zoo.names()
@@ -36,7 +37,10 @@ def build(name: str, made: Graph, dtype: torch.dtype = torch.float64, **changes:
     model = zoo.build(
         name, in_channels=made.num_features, out_channels=CLASSES, num_nodes=made.num_nodes, **options
     ).to(dtype)
-    model.observe(torch.tensor(made.labels), torch.tensor(made.splits[0].train))
+    labels, train = torch.tensor(made.labels), torch.tensor(made.splits[0].train)
+    model.observe(labels, train)
+    if isinstance(model, SelfFitting):
+        fit(model, dense(made, dtype), Adjacency(made.adjacency), labels, train, rounds=12)
     return model.eval()
 
 
@@ -74,8 +78,12 @@ def test_permuting_nodes_permutes_logits_and_the_vectors_per_node(name: str) -> 
     )
     first, second = build(name, made), build(name, made)
     where = torch.tensor(order)
-    moved = {key: value[where] for key, value in first.state_dict().items() if value.ndim and len(value) == NODES}
-    assert zoo.entry(name).per_node == bool(moved) or name == "label-propagation"
+    entry, state = zoo.entry(name), first.state_dict()
+    per_node = {key: value for key, value in state.items() if value.ndim and len(value) == NODES}
+    if entry.keeps_labels:
+        per_node = {"seeds": state["seeds"]}  # trees may have as many leaves as there are nodes
+    moved = {key: value[where] for key, value in per_node.items()}
+    assert (entry.per_node or entry.keeps_labels) == bool(moved)
     second.load_state_dict(first.state_dict() | moved)
     torch.testing.assert_close(second(dense(shuffled), shuffled), first(dense(made), made)[where])
 

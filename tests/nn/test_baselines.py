@@ -14,7 +14,19 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from gpcn import Graph, synthesize
 from gpcn.nn import NodeClassifier
-from gpcn.nn.baselines import APPNP, GCN, GCNII, LINKX, MLP, SGC, LabelPropagation, LogisticRegression, MixHop
+from gpcn.nn.baselines import (
+    APPNP,
+    GCN,
+    GCNII,
+    LINKX,
+    MLP,
+    SGC,
+    DeepGCN,
+    DeepSAGE,
+    LabelPropagation,
+    LogisticRegression,
+    MixHop,
+)
 
 NODES, FEATURES, HIDDEN, CLASSES = 23, 9, 6, 3
 Pair = tuple[nn.Parameter, nn.Parameter, Callable[[Tensor], Tensor]]
@@ -252,3 +264,39 @@ def test_label_propagation(graph: Graph, x: Tensor, edge_index: Tensor) -> None:
     torch.testing.assert_close(found[reached], (expected / expected.sum(1, keepdim=True))[reached])
     operator = model.operator(edge_index, None, NODES, self_loops=False)
     torch.testing.assert_close(model.spread(operator), expected, rtol=1e-9, atol=1e-12)
+
+
+class Deep(nn.Module):
+    """The deep residual network from PyTorch Geometric's layers."""
+
+    def __init__(self, convolution: type[nn.Module], layers: int, norm: str) -> None:
+        super().__init__()
+        norms = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d, "none": nn.Identity}
+        self.input, self.out = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, CLASSES)
+        self.norms = nn.ModuleList(norms[norm](HIDDEN) for _ in range(layers))
+        self.convolutions = nn.ModuleList(convolution(HIDDEN, HIDDEN) for _ in range(layers))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        x = self.input(x)
+        for norm, convolution in zip(self.norms, self.convolutions, strict=True):
+            x = x + convolution(norm(x), edge_index).relu()
+        return self.out(x)
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch", "none"])
+@pytest.mark.parametrize("layers", [1, 4])
+@pytest.mark.parametrize("kind", [DeepGCN, DeepSAGE])
+def test_deep_networks(x: Tensor, edge_index: Tensor, kind: type[NodeClassifier], layers: int, norm: str) -> None:
+    model = build(kind, layers=layers, norm=norm)
+    other = Deep(pyg.GCNConv if kind is DeepGCN else pyg.SAGEConv, layers, norm).double()
+    pairs = [*linear(model.input, other.input), *linear(model.out, other.out)]
+    for ours, theirs in zip(model.norms, other.norms, strict=True):
+        pairs += [(own, its, same) for own, its in zip(ours.parameters(), theirs.parameters(), strict=True)]
+    for ours, theirs in zip(model.convolutions, other.convolutions, strict=True):
+        if kind is DeepGCN:
+            pairs += [(ours.linear.weight, theirs.lin.weight, turn), (ours.bias, theirs.bias, same)]
+        else:
+            pairs += [*linear(ours.neighbours, theirs.lin_l), (ours.own.weight, theirs.lin_r.weight, turn)]
+    covers(pairs, model)
+    compare(pairs, lambda: model.train()(x, edge_index), lambda: other.train()(x, edge_index))
+    compare(pairs, lambda: model.eval()(x, edge_index), lambda: other.eval()(x, edge_index))

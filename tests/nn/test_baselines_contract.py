@@ -13,11 +13,13 @@ from torch import Tensor
 from gpcn import Graph, synthesize
 from gpcn.errors import ConfigError
 from gpcn.nn import Adjacency, NodeClassifier, SparseOperator, baselines
+from gpcn.nn.self_fitting import SelfFitting, fit
 
 NODES, FEATURES, HIDDEN, CLASSES = 30, 8, 5, 3
 NAMES = baselines.__all__
 NO_LINKS = {"MLP", "LogisticRegression"}
 NO_FEATURES = {"LINK", "LabelPropagation"}
+BY_GRADIENTS = [name for name in NAMES if name not in {"LabelPropagation", "Trees"}]
 GRAPH = synthesize(nodes=NODES, classes=CLASSES, degree=4, directed=True, features=FEATURES, splits=0, seed=2)
 LABELS = torch.tensor(GRAPH.labels)
 
@@ -28,8 +30,9 @@ def build(name: str, **options: object) -> NodeClassifier:
     if "num_nodes" in inspect.signature(kind).parameters:
         options.setdefault("num_nodes", NODES)
     model = kind(FEATURES, HIDDEN, CLASSES, **options)
-    model.observe(LABELS, torch.arange(0, NODES, 2))
-    return model
+    train = torch.arange(0, NODES, 2)
+    model.observe(LABELS, train)
+    return fit(model, features(), GRAPH, LABELS, train, rounds=9) if isinstance(model, SelfFitting) else model
 
 
 def features(dtype: torch.dtype = torch.float32) -> Tensor:
@@ -75,7 +78,7 @@ def test_nodes_without_links_get_finite_logits_and_gradients(name: str) -> None:
     for links in (nothing, one_way):
         logits = model(features(), links)
         assert torch.isfinite(logits).all()
-        if name != "LabelPropagation":
+        if name in BY_GRADIENTS:
             logits.log_softmax(1)[:, 0].sum().backward()
             assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
 
@@ -94,7 +97,7 @@ def test_reset_draws_every_weight_anew(name: str) -> None:
         assert not (parameter == 7).any(), key
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "LabelPropagation"])
+@pytest.mark.parametrize("name", BY_GRADIENTS)
 def test_dropout_is_for_training_only_and_follows_the_seed(name: str) -> None:
     model, x = build(name, dropout=0.5), features()
     with torch.no_grad():  # batch normalization would change between calls
@@ -121,7 +124,7 @@ def test_h2gcn_computes_the_same_with_and_without_dropout_in_the_way() -> None:
     torch.testing.assert_close(model.train()(x, GRAPH), model.eval()(x, GRAPH), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "LabelPropagation"])
+@pytest.mark.parametrize("name", BY_GRADIENTS)
 def test_every_baseline_learns_its_training_labels(name: str) -> None:
     options: dict[str, object] = {"layers": 2} if name == "GCNII" else {}
     model, x, links = build(name, **options), features(), Adjacency.of(GRAPH)
@@ -136,7 +139,7 @@ def test_every_baseline_learns_its_training_labels(name: str) -> None:
     assert losses[-1] < 0.9 * losses[0]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in {"LINKX", "LabelPropagation"}])
+@pytest.mark.parametrize("name", [name for name in BY_GRADIENTS if name != "LINKX"])
 def test_replicas_under_vmap_are_the_models_one_by_one(name: str) -> None:
     x, links = features(torch.float64), Adjacency.of(GRAPH)
     models = [build(name).double() for _ in range(2)]
@@ -166,14 +169,17 @@ def test_a_saved_model_is_the_same_model(name: str) -> None:
 
 
 WRONG = [
-    *[(name, {"layers": 0}, "layers is 0") for name in NAMES if name not in {*NO_LINKS, "LINK"}],
-    *[(name, {"dropout": 1.0}, "dropout is 1") for name in NAMES if name != "LabelPropagation"],
+    *[(name, {"layers": 0}, "layers is 0") for name in NAMES if name not in {*NO_LINKS, "LINK", "Trees"}],
+    *[(name, {"dropout": 1.0}, "dropout is 1") for name in BY_GRADIENTS],
     *[(name, {"alpha": 1.5}, "alpha is 1.5") for name in ("APPNP", "GCNII", "AdaGPR", "GPRGNN", "LabelPropagation")],
     *[(name, {"theta": 0.0}, "theta is 0") for name in ("GCNII", "AdaGPR")],
     *[(name, {"mlp_layers": 0}, "mlp_layers is 0") for name in ("MLP", "GCNII", "APPNP", "GPRGNN", "LINKX", "GODE")],
     *[(name, {"num_nodes": None}, "pass num_nodes") for name in ("LINK", "LINKX")],
     ("GCN", {"layers": 2.5}, "layers is 2.5"),
     ("AdaGPR", {"hops": 0}, "hops is 0"),
+    ("Trees", {"hops": 3}, "hops is 3"),
+    ("Trees", {"learning_rate": 0.0}, "learning_rate is 0"),
+    ("DeepGCN", {"norm": "group"}, "norm is 'group'"),
     ("LINKX", {"edge_layers": 0}, "edge_layers is 0"),
     ("MixHop", {"powers": (1, 1)}, "powers is"),
     ("MixHop", {"powers": ()}, "powers is"),
@@ -202,7 +208,7 @@ def test_widths_are_checked(name: str) -> None:
         kind(FEATURES, HIDDEN, 0)
 
 
-@pytest.mark.parametrize("name", ["LINK", "LINKX", "LabelPropagation"])
+@pytest.mark.parametrize("name", ["LINK", "LINKX", "LabelPropagation", "Trees"])
 def test_models_of_one_graph_refuse_another(name: str) -> None:
     small = Graph.from_edges(
         np.array([[0], [1]]), num_nodes=2, features=np.ones((2, FEATURES)), labels=np.array([0, 1])

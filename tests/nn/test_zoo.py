@@ -12,7 +12,7 @@ from gpcn.nn import zoo
 
 NAMES = (
     "gpcn gpcn-link agpcn agpcn-link generalized-gpcn multi-gpcn multi-gpcn-link deep-gpcn residual-gcn mlp gcn sgc "
-    "gprgnn h2gcn mixhop link linkx gcnii appnp logistic label-propagation adagpr gode"
+    "gprgnn h2gcn mixhop link linkx gcnii appnp logistic label-propagation adagpr gode deep-gcn deep-sage trees"
 )
 
 

@@ -110,7 +110,9 @@ def grown(graph: Graph, extra: int) -> Graph:
     )
 
 
-@pytest.mark.parametrize("model", ["gpcn", "gpcn-link", "agpcn-link", "link", "linkx", "gcn", "label-propagation"])
+@pytest.mark.parametrize(
+    "model", ["gpcn", "gpcn-link", "agpcn-link", "link", "linkx", "gcn", "label-propagation", "trees"]
+)
 def test_a_changed_graph_keeps_what_is_known(model: str, tmp_path: Path) -> None:
     base = synthesize(nodes=80, classes=3, degree=5, splits=1)
     named = Graph(
@@ -135,7 +137,7 @@ def test_a_changed_graph_keeps_what_is_known(model: str, tmp_path: Path) -> None
     assert any("rest on partial links" in note for note in found.notes) == per_node
 
 
-@pytest.mark.parametrize("model", ["gpcn-link", "label-propagation"])
+@pytest.mark.parametrize("model", ["gpcn-link", "label-propagation", "trees"])
 def test_positions_stand_for_names_where_only_one_side_has_them(model: str, tmp_path: Path) -> None:
     base = synthesize(nodes=60, classes=3, degree=5, splits=1)
     train(base, TrainConfig.of(model, epochs=8), out=tmp_path, jobs=1)

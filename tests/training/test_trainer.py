@@ -175,7 +175,7 @@ def test_links_are_read_and_features_normalized_as_asked() -> None:
     np.testing.assert_allclose(np.abs(asked.graph.features).sum(1), 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["link", "label-propagation"])
+@pytest.mark.parametrize("name", ["link", "label-propagation", "trees"])
 def test_a_graph_without_features_is_for_models_that_read_links(name: str) -> None:
     made = graph()
     bare = Graph(adjacency=made.adjacency, features=np.empty((200, 0)), labels=made.labels, splits=made.splits)

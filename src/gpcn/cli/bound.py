@@ -93,7 +93,7 @@ def _from_graph(
     from gpcn.training.config import TrainConfig
     from gpcn.training.metrics import score
     from gpcn.training.problem import Problem
-    from gpcn.training.trainer import Trainer
+    from gpcn.training.trainers import trainer_for
 
     graph = load(name, mirror=mirror)
     if split >= len(graph.splits):
@@ -101,7 +101,7 @@ def _from_graph(
     config = TrainConfig.of(model, seed=seed, **settings)
     _use_threads(graph, config)
     problem, parts = Problem.of(graph, config), graph.splits[split]
-    trainer = Trainer(problem, config, parts, split)
+    trainer = trainer_for(problem, config, parts, split)
     trainer.run()
     likely = trainer.best_logits().double().softmax(1).numpy()
     scores = {

@@ -5,52 +5,51 @@ model = zoo.build("gpcn-link", in_channels=q, out_channels=C, num_nodes=N, hidde
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import bank as banks
 from gpcn.nn import baselines
 from gpcn.nn.base import NodeClassifier
+from gpcn.nn.entry import Entry
 from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
-from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
+from gpcn.nn.hyperparameters import Hyperparameter
+from gpcn.nn.model_settings import (
+    ADAPTIVE,
+    ALPHA,
+    BANK,
+    BIAS,
+    BLOCK_NORM,
+    BLOCKS,
+    COEFFICIENTS,
+    COMMON,
+    DEEP_LAYERS,
+    DEPTH,
+    DROPOUT,
+    GAMMA,
+    HIDDEN,
+    LAYERS,
+    LINK_OPERATORS,
+    LINKS,
+    MLP_LAYERS,
+    NO_BIAS,
+    NORM,
+    OPERATORS,
+    ORDER,
+    POLYNOMIAL,
+    SAME,
+    SELF_LOOPS,
+    START,
+    STEPS,
+    THETA,
+    TREES,
+)
 from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
 from gpcn.nn.residual import ResidualGCN
 
 WIMALAWARNE = "Wimalawarne and Suzuki, Graph Polynomial Convolution Models for Node Classification, 2022"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """A model of the zoo.
-
-    `family` is `gpcn` (the paper's), `bank` (ours on the same engine) or `baseline`; `per_node` models learn a vector
-    per node.
-    """
-
-    name: str
-    kind: type[NodeClassifier]
-    formula: str
-    paper: str
-    hyperparameters: tuple[Hyperparameter, ...]
-    family: str = "baseline"
-    per_node: bool = False
-
-    def settle(self, given: Mapping[str, Any]) -> dict[str, Value]:
-        """All hyperparameters, given ones checked, the rest by default."""
-        return settle(self.hyperparameters, given, self.name)
-
-    def describe(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "name": self.name,
-            "family": self.family,
-            "formula": self.formula,
-            "paper": self.paper,
-            "learns_a_vector_per_node": self.per_node,
-            "hyperparameters": [each.describe() for each in self.hyperparameters],
-        }
 
 
 def names(family: str | None = None) -> list[str]:
@@ -87,101 +86,6 @@ def build(
     return chosen.kind(in_channels, hidden, out_channels, **options)
 
 
-HIDDEN = Hyperparameter(name="hidden", kind=int, default=64, about="width h", space=(64, 512), low=1)
-LAYERS = Hyperparameter(
-    name="layers", kind=int, default=2, about="L: highest power of the adjacency", space=(1, 2, 4, 8), low=1
-)
-MLP_LAYERS = Hyperparameter(
-    name="mlp_layers", kind=int, default=1, about="T: ReLU layers on the features", space=(1, 2, 3, 4, 5), low=1
-)
-DROPOUT = Hyperparameter(
-    name="dropout",
-    kind=float,
-    default=0.3,
-    about="share of entries zeroed while training",
-    space=(0.0, 0.3, 0.6, 0.9),
-    low=0,
-    below=1,
-)
-GAMMA = Hyperparameter(
-    name="gamma",
-    kind=float,
-    default=0.25,
-    about="γ: residual scale",
-    space=tuple(2.0**power for power in range(8, -8, -2)),
-)
-BIAS = Hyperparameter(name="bias", kind=bool, default=True, about="whether layers have biases")
-NO_BIAS = replace(BIAS, default=False)
-DROPOUT_MODE = Hyperparameter(
-    name="dropout_mode",
-    kind=str,
-    default="collapsible",
-    about="where dropout acts: features to X_T, or inside the residual layers",
-    choices=("collapsible", "residual"),
-)
-ORDER = Hyperparameter(
-    name="order",
-    kind=str,
-    default="auto",
-    about="order of evaluation; the function is the same",
-    choices=("auto", "collapsed", "recursive"),
-)
-COEFFICIENTS = Hyperparameter(
-    name="coefficients",
-    kind=str,
-    default="binomial",
-    about="what the recursion expands to, or as printed in the paper",
-    choices=("binomial", "printed"),
-)
-ADAPTIVE = Hyperparameter(
-    name="adaptive",
-    kind=str,
-    default="theta",
-    about="free θ_0..θ_L, the same learned as shares of where they start, or one scale per layer",
-    choices=("theta", "relative", "scales"),
-)
-START = replace(GAMMA, default=1.0, about="γ: learning of θ starts at GPCN's coefficients with it", space=(0.25, 1.0))
-MU = Hyperparameter(
-    name="mu", kind=float, default=0.5, about="μ at the start: share of convolution against links", low=0, high=1
-)
-LEARN_MU = Hyperparameter(name="learn_mu", kind=bool, default=True, about="whether μ is learned")
-ALPHA = Hyperparameter(
-    name="alpha", kind=float, default=0.1, about="α: pull back to the start", space=(0.1, 0.2, 0.5, 0.9), low=0, below=1
-)
-THETA = Hyperparameter(
-    name="theta", kind=float, default=0.5, about="λ: decay of the weights", space=(0.5, 1.0, 1.5), low=0
-)
-SELF_LOOPS = Hyperparameter(
-    name="self_loops",
-    kind=bool,
-    default=False,
-    about="whether a node counts as its own neighbour",
-    space=(False, True),
-)
-SAME = "same"
-OPERATORS = Hyperparameter(
-    name="operators",
-    kind=str,
-    default=banks.PAPER,
-    about="what a node reads: operators such as out-row,in-raw^1, or a bank: paper, " + ", ".join(banks.BANKS),
-    grammar=banks.parse,
-    neutral=True,
-)
-LINK_OPERATORS = replace(
-    OPERATORS,
-    name="link_operators",
-    default=SAME,
-    about="what the term from links reads; same as operators",
-    grammar=lambda text: text == SAME or banks.parse(text),
-)
-
-POLYNOMIAL = (HIDDEN, LAYERS, MLP_LAYERS)
-COMMON = (DROPOUT, DROPOUT_MODE, NO_BIAS, ORDER)
-LINKS = (LINK_OPERATORS, MU, LEARN_MU)
-STEPS = replace(LAYERS, default=10, about="K: propagation steps", space=(2, 5, 10))
-DEPTH = replace(LAYERS, about="number of layers", space=(1, 2, 3))
-
-
 def _family(name: str, kind: type[NodeClassifier], formula: str, *own: Hyperparameter, per_node: bool = False) -> Entry:
     return Entry(
         name=name,
@@ -207,17 +111,26 @@ def _multi(name: str, formula: str, *own: Hyperparameter, per_node: bool = False
     )
 
 
-BANK = replace(OPERATORS, default="rich", space=("out-row", "directions", "symmetric", "rich"), neutral=False)
-BLOCKS = Hyperparameter(name="blocks", kind=int, default=4, about="B: polynomial blocks", space=(2, 4, 6), low=1)
-NORM = Hyperparameter(
-    name="norm", kind=str, default="batch", about="normalization between blocks", choices=("layer", "batch", "none")
-)
-
-
 def _baseline(
-    name: str, kind: type[NodeClassifier], formula: str, paper: str, *own: Hyperparameter, per_node: bool = False
+    name: str,
+    kind: type[NodeClassifier],
+    formula: str,
+    paper: str,
+    *own: Hyperparameter,
+    per_node: bool = False,
+    needs_features: bool = True,
+    keeps_labels: bool = False,
 ) -> Entry:
-    return Entry(name=name, kind=kind, formula=formula, paper=paper, hyperparameters=own, per_node=per_node)
+    return Entry(
+        name=name,
+        kind=kind,
+        formula=formula,
+        paper=paper,
+        hyperparameters=own,
+        per_node=per_node,
+        needs_features=needs_features,
+        keeps_labels=keeps_labels,
+    )
 
 
 _ENTRIES = (
@@ -234,7 +147,7 @@ _ENTRIES = (
         replace(LAYERS, default=1, space=(1, 2)),
         replace(BANK, default="directions"),
         BLOCKS,
-        NORM,
+        BLOCK_NORM,
     ),
     Entry(
         name="residual-gcn",
@@ -305,7 +218,17 @@ _ENTRIES = (
         DROPOUT,
         BIAS,
     ),
-    _baseline("link", baselines.LINK, "A W", "Zheleva and Getoor, WWW 2009", SELF_LOOPS, DROPOUT, BIAS, per_node=True),
+    _baseline(
+        "link",
+        baselines.LINK,
+        "A W",
+        "Zheleva and Getoor, WWW 2009",
+        SELF_LOOPS,
+        DROPOUT,
+        BIAS,
+        per_node=True,
+        needs_features=False,
+    ),
     _baseline(
         "linkx",
         baselines.LINKX,
@@ -352,6 +275,8 @@ _ENTRIES = (
         "Zhou et al., NeurIPS 2004",
         replace(LAYERS, default=50, about="iterations", space=(10, 50)),
         replace(ALPHA, default=0.9, about="α: weight of the neighbours", space=(0.5, 0.8, 0.9, 0.99)),
+        needs_features=False,
+        keeps_labels=True,
     ),
     _baseline(
         "adagpr",
@@ -376,6 +301,37 @@ _ENTRIES = (
         Hyperparameter(name="solver", kind=str, default="euler", about="euler, or a torchdiffeq method such as dopri5"),
         DROPOUT,
         NO_BIAS,
+    ),
+    _baseline(
+        "deep-gcn",
+        baselines.DeepGCN,
+        "Z ← Z + ReLU(Ā Norm(Z) W_i), i = 1..L; Z W_out",
+        "Luo et al., NeurIPS 2024",
+        HIDDEN,
+        DEEP_LAYERS,
+        NORM,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline(
+        "deep-sage",
+        baselines.DeepSAGE,
+        "Z ← Z + ReLU(Norm(Z) W_i + D^-1 A Norm(Z) W'_i), i = 1..L; Z W_out",
+        "Platonov et al., ICLR 2023",
+        HIDDEN,
+        DEEP_LAYERS,
+        NORM,
+        DROPOUT,
+        BIAS,
+    ),
+    _baseline(
+        "trees",
+        baselines.Trees,
+        "boosted trees on features, degrees, neighbours' means of features and of training labels",
+        "Friedman, Annals of Statistics 2001",
+        *TREES,
+        needs_features=False,
+        keeps_labels=True,
     ),
 )
 

@@ -133,7 +133,8 @@ def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
         place = {name: number for number, name in enumerate(trained or map(str, range(count)))}
         own = graph.node_ids or map(str, range(graph.num_nodes))
         return np.array([place.get(name, UNKNOWN) for name in own], dtype=np.int64)
-    if graph.num_nodes < count and (zoo.entry(run.config.model).per_node or run.config.model == "label-propagation"):
+    entry = zoo.entry(run.config.model)
+    if graph.num_nodes < count and (entry.per_node or entry.keeps_labels):
         raise DataError(
             f"{graph.name} has {graph.num_nodes} nodes and no ids; {run.config.model} was trained on {count} and "
             "cannot tell which ones are left; give the nodes ids"
@@ -143,7 +144,7 @@ def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
 
 
 def _per_node_names(run: Run) -> set[str]:
-    """The tensors with a row per node: those that grow when a node is added, and the labels that are spread."""
+    """The tensors with a row per node: those that grow when a node is added, and the training labels."""
     sizes: dict[str, Any] = {"in_channels": int(run.graph["features"]), "out_channels": int(run.graph["classes"])}
     structure = run.structure()
     sizes |= {"directed": structure.directed, "relations": structure.relations, **run.config.hyperparameters}

@@ -19,9 +19,10 @@ import torch.nn.functional as F
 from gpcn.graph import Graph
 from gpcn.nn.memory import reuse_freed_memory
 from gpcn.training.config import TrainConfig
+from gpcn.training.loop import loss_and_score
 from gpcn.training.metrics import can_be_scored, definition
 from gpcn.training.problem import Problem
-from gpcn.training.trainer import Trainer, loss_and_score
+from gpcn.training.trainers import trainer_for
 
 RULES = ("loss", "metric")
 MOST_KEPT = 1 << 24  # logits of validation nodes that wait to be judged together
@@ -45,7 +46,7 @@ def probe(
     reuse_freed_memory()
     problem = problem or Problem.of(graph, config)
     split = graph.splits[number]
-    trainer = Trainer(problem, config, split, number)
+    trainer = trainer_for(problem, config, split, number)
     first, second = halves(graph.labels[split.val], number, graph.metric, graph.positive)
     metric = definition(graph.metric)
     order = trainer.val[torch.from_numpy(np.concatenate([first, second]))]

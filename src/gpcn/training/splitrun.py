@@ -21,11 +21,12 @@ from gpcn.nn.memory import reuse_freed_memory
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import evaluate
+from gpcn.training.loop import HISTORY, TrainingLoop
 from gpcn.training.problem import Problem, choose_device
-from gpcn.training.trainer import HISTORY, Trainer
+from gpcn.training.trainers import trainer_for
 from gpcn.types import ROLES
 
-Report = Callable[[int, Trainer], None]
+Report = Callable[[int, TrainingLoop], None]
 
 
 def split_key(config: TrainConfig, fingerprint: str, number: int) -> str:
@@ -58,11 +59,11 @@ def run_split(
             raise CheckpointError(f"cannot make {folder}: {error.strerror or error}; choose another --out") from error
     reuse_freed_memory()
     problem = Problem.of(graph, config, choose_device(device))
-    trainer = Trainer(problem, config, graph.splits[number], number)
+    trainer = trainer_for(problem, config, graph.splits[number], number)
     spent = _restore(trainer, folder, key)
     start = saved = time.perf_counter()
 
-    def after_epoch(current: Trainer) -> None:
+    def after_epoch(current: TrainingLoop) -> None:
         nonlocal saved
         now = time.perf_counter()
         if folder is not None and now - saved >= save_every:
@@ -99,7 +100,7 @@ def read_result(folder: Path, key: str) -> dict[str, Any] | None:
     return dict(result)
 
 
-def _restore(trainer: Trainer, folder: Path | None, key: str) -> float:
+def _restore(trainer: TrainingLoop, folder: Path | None, key: str) -> float:
     found = None if folder is None else checkpoint.load(folder, "checkpoint", key)
     if found is None:
         return 0.0
@@ -110,7 +111,7 @@ def _restore(trainer: Trainer, folder: Path | None, key: str) -> float:
 
 
 def _result(
-    graph: Graph, config: TrainConfig, number: int, trainer: Trainer, probabilities: Any, seconds: float
+    graph: Graph, config: TrainConfig, number: int, trainer: TrainingLoop, probabilities: Any, seconds: float
 ) -> dict[str, Any]:
     split = graph.splits[number]
     parts = {
@@ -127,7 +128,7 @@ def _result(
         "epochs": trainer.epoch,
         "best_epoch": trainer.best_epoch,
         "seconds": round(seconds, 3),
-        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "parameters": trainer.num_parameters,
         "coefficients": None
         if coefficients is None
         else [x if math.isfinite(x) else None for x in coefficients.tolist()],
@@ -136,7 +137,7 @@ def _result(
     }
 
 
-def _write(folder: Path, key: str, trainer: Trainer, probabilities: Any, result: dict[str, Any]) -> None:
+def _write(folder: Path, key: str, trainer: TrainingLoop, probabilities: Any, result: dict[str, Any]) -> None:
     checkpoint.save(folder, "model", dict(trainer.model.state_dict()), {}, key)
     packed = io.BytesIO()
     np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))

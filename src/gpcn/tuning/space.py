@@ -14,6 +14,7 @@ from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Hyperparameter, Value
 from gpcn.training.config import TrainConfig, declared_settings, setting_names
 from gpcn.training.renamed import choices_in_current_names, in_current_names
+from gpcn.training.rounds import OF_THE_OPTIMIZER
 
 Choices = dict[str, tuple[Value, ...]]
 EPOCHS, PATIENCE = 300, 60  # of a search, where nobody says anything else
@@ -73,6 +74,8 @@ class Space:
         for model in models:
             declared = declared_settings(model)
             model_choices = _declared(declared, kind, directed)
+            if zoo.entry(model).fits_itself:
+                model_choices = {name: values for name, values in model_choices.items() if name not in OF_THE_OPTIMIZER}
             for name, values in tried.items():
                 if name in declared:
                     model_choices[name] = tuple(dict.fromkeys(declared[name].check(value) for value in values))
