@@ -13,6 +13,7 @@ from torch import Tensor
 
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph import Graph
+from gpcn.nn import bank as banks
 from gpcn.nn import decomposition, zoo
 from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
@@ -98,6 +99,14 @@ def carried(fitted: Fitted, number: int) -> Carried:
 def can_be_explained(run: Run) -> bool:
     """Whether the run's model is one whose logits are a sum over hops."""
     return decomposition.can_be_decomposed(zoo.entry(run.config.model).kind, run.config.hyperparameters)
+
+
+def power_names(run: Run) -> list[str] | None:
+    """The names of the powers of a bank of operators; `None` for the paper's one operator, whose powers are hops."""
+    config, structure = run.config, run.structure()
+    bank = banks.parse(str(config.hyperparameters.get("operators", banks.PAPER)))
+    resolved = banks.resolve(bank, directed=structure.directed, relations=structure.relations)
+    return None if resolved == (banks.THE_PAPERS,) else banks.part_names(resolved, int(config["layers"]))
 
 
 def chosen_split(run: Run, split: int | None) -> int:

@@ -16,7 +16,8 @@ class Entry:
     """A model of the zoo.
 
     `family` is `gpcn` (the paper's), `bank` (ours on the same engine) or `baseline`. `per_node` models learn a vector
-    per node; a model that `needs_features` cannot be trained without any; one that `keeps_labels` needs the training labels to predict.
+    per node; a model that `needs_features` cannot be trained without any; one that `keeps_labels` needs the training
+    labels to predict.
     """
 
     name: str

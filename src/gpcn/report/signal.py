@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpcn.explanation import can_be_explained, carried
+from gpcn.explanation import can_be_explained, carried, power_names
 from gpcn.graph import Graph
-from gpcn.nn import bank as banks
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table, number, signed
@@ -39,7 +38,7 @@ class Leads:
 def account(material: RunMaterial) -> dict[str, Any] | None:
     """Figures, a table and a sentence; `None` for models that have no such account."""
     coefficients = [split["coefficients"] for split in material.result["splits"] if split["coefficients"] is not None]
-    figures = [_coefficients(coefficients, _powers(material.run))] if coefficients else []
+    figures = [_coefficients(coefficients, power_names(material.run))] if coefficients else []
     mixes = [(split["split"], split["mix"]) for split in material.result["splits"] if split["mix"] is not None]
     figures += [_mixes(mixes)] if mixes else []
     if material.graph is None or not can_be_explained(material.run):
@@ -104,14 +103,6 @@ def _by_class(leads: Leads, names: tuple[str, ...]) -> Figure:
     )
     about = "The same for test nodes of each class. Blue parts speak for the predicted class, orange ones against it."
     return Figure("The lead, class by class", about, data, layout, height_of(len(names), 340))
-
-
-def _powers(run: Run) -> list[str] | None:
-    """The names of the powers of a bank of operators; `None` for the paper's one operator, whose powers are hops."""
-    config, structure = run.config, run.structure()
-    bank = banks.parse(str(config.hyperparameters.get("operators", banks.PAPER)))
-    resolved = banks.resolve(bank, directed=structure.directed, relations=structure.relations)
-    return None if resolved == (banks.THE_PAPERS,) else banks.part_names(resolved, int(config["layers"]))
 
 
 def _coefficients(splits: list[list[float | None]], powers: list[str] | None) -> Figure:
