@@ -140,9 +140,11 @@ def _literal_multi(model: MultiGPCN, hidden: Tensor, operators: list[Tensor], gr
     for block in model.inner:
         active = torch.relu(spread(block.norm(hidden), block.terms))
         hidden = hidden + active @ block.mixing.weight + (0 if block.mixing.bias is None else block.mixing.bias)
-    total = spread(model.last_norm(hidden), model.terms)
+    bias = 0 if model.terms.bias is None else model.terms.bias
+    total = model.mu * (spread(model.last_norm(hidden), model.terms) - bias) + bias
     for index, spec in enumerate(model.link_bank):
-        total = total + dense_operator(graph, spec) @ model.link[:, index] @ model.link_terms[index]
+        linked = dense_operator(graph, spec) @ model.link[:, index] @ model.link_terms[index]
+        total = total + (1 - model.mu) * linked
     return total
 
 

@@ -28,7 +28,7 @@ from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 
 MARK = " †"
-DEFAULT = "mlp,gcn,link,gpcn,gpcn-link,agpcn,agpcn-link"
+DEFAULT = "logistic,trees,link,gcn,gpcn,gpcn-link,multi-gpcn,multi-gpcn-link,deep-gpcn"
 
 
 @grouped

@@ -47,7 +47,7 @@ def demo(
             highlight=False,
         )
         show_inspection(facts, to)
-        to.print("\nSeven models, and the majority, on the same three splits:\n", highlight=False)
+        to.print("\nNine models, and the majority, on the same three splits:\n", highlight=False)
     found = run_models(graph, DEFAULT.split(","), dict(SETTINGS), out=out / "runs", seed=0, jobs=1, source=told)
     best = found["chosen_on_validation"]
     predicted = prediction.predict(Run.open(out / "runs" / best), graph, only_unlabelled=True)

@@ -64,6 +64,7 @@ START = replace(GAMMA, default=1.0, about="γ: learning of θ starts at GPCN's c
 MU = Hyperparameter(
     name="mu", kind=float, default=0.5, about="μ at the start: share of convolution against links", low=0, high=1
 )
+MULTI_MU = replace(MU, default=0.8, about="μ: share of convolution; less of it learns links faster", space=(0.5, 0.8))
 LEARN_MU = Hyperparameter(name="learn_mu", kind=bool, default=True, about="whether μ is learned")
 ALPHA = Hyperparameter(
     name="alpha", kind=float, default=0.1, about="α: pull back to the start", space=(0.1, 0.2, 0.5, 0.9), low=0, below=1

@@ -16,11 +16,12 @@ from gpcn.paper.plans import COMMON, LARGE, SMALL, Choices, Plan, Settings, draw
 from gpcn.paper.scoring import Scored, Scorer
 
 PATIENCE = 50
-VERY_LARGE = 20_000  # nodes; the family's plan is smaller from 15,000 on, for its starts have the paper's width
+LARGER, VERY_LARGE = 15_000, 20_000  # nodes; the family's plan is smaller from the first on: its starts are wide
 SMALL_PLAN = Plan(draws=16, mutations=8, first=(0, 1), finalists=4, decisive=tuple(range(10)), patience=20)
 MIDDLE_PLAN = Plan(draws=10, mutations=5, first=(0,), finalists=3, decisive=(0, 1, 2), patience=20)
-LARGE_PLAN = replace(MIDDLE_PLAN, draws=7, mutations=4, finalists=3, decisive=tuple(range(5)), width=64, narrow=True)
-"""Five decisive splits: on two, settings that collapse on a third looked best (MLP on film, LINKX on squirrel)."""
+LARGE_PLAN = replace(MIDDLE_PLAN, draws=7, mutations=4, finalists=3, decisive=tuple(range(10)), width=64, narrow=True)
+"""All splits decide: settings that collapse on one split looked best on two, and on five (MLP on film)."""
+LARGER_PLAN = replace(LARGE_PLAN, decisive=tuple(range(5)))
 VERY_LARGE_PLAN = replace(LARGE_PLAN, draws=2, mutations=2, finalists=0, epochs=100)
 SLOW_PLANS = {("h2gcn", "twitch-de"): Plan(draws=7, mutations=0, first=(0,), finalists=0, epochs=60, patience=20)}
 """Exceptions: two steps reach 37 % of all pairs of nodes of twitch-de, so an epoch of H2GCN takes two seconds."""
@@ -81,8 +82,9 @@ class Choice:
 
 def baseline_plan(model: str, dataset: str, nodes: int) -> Plan:
     """The plan for a graph of that size, the same for all methods but the exceptions."""
-    by_size = VERY_LARGE_PLAN if nodes > VERY_LARGE else LARGE_PLAN if nodes > LARGE else MIDDLE_PLAN
-    return SLOW_PLANS.get((model, dataset), SMALL_PLAN if nodes < SMALL else by_size)
+    sizes = ((SMALL, SMALL_PLAN), (LARGE, MIDDLE_PLAN), (LARGER, LARGE_PLAN), (VERY_LARGE, LARGER_PLAN))
+    by_size = next((plan for limit, plan in sizes if nodes < limit), VERY_LARGE_PLAN)
+    return SLOW_PLANS.get((model, dataset), by_size)
 
 
 def search_baseline(model: str, scorer: Scorer) -> Choice:
@@ -91,7 +93,7 @@ def search_baseline(model: str, scorer: Scorer) -> Choice:
     fixed: Settings = {"patience": PATIENCE, **AS_ITS_AUTHORS.get(model, {})}
     if "hidden" in own_names(model):
         fixed["hidden"] = 64
-    if plan is VERY_LARGE_PLAN:
+    if plan.epochs == VERY_LARGE_PLAN.epochs:
         fixed["epochs"] = 2 * plan.epochs
     spaces = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space}
     choices = plan.choices(own(model, {**spaces, **SPACE}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,9 @@ def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress 
     """The recipes for `model` on `dataset`: ours, and for the family what the paper leaves open."""
     if model in FAMILY and dataset in DATASETS:
         return _find_family(model, dataset, evaluations, progress)
-    plan = baseline_plan(model, dataset, load_once(dataset).num_nodes)
+    graph = load_once(dataset)
+    plan = baseline_plan(model, dataset, graph.num_nodes)
+    plan = replace(plan, decisive=tuple(split for split in plan.decisive if split < len(graph.splits)))
     choice = search_baseline(model, Scorer(dataset, plan, evaluations, progress))
     how = f"best of {choice.tried} configurations on split(s) {_list(plan.first)}, at most {plan.epochs} epochs"
     if plan.finalists:
