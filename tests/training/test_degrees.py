@@ -1,0 +1,40 @@
+"""What only a bank of operators sees: how many links a node has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from gpcn import Graph, TrainConfig, random_splits, train
+from gpcn.explanation import explain
+from gpcn.training.runs import Run
+
+
+def senders(nodes: int = 600) -> Graph:
+    """Some send twelve times, most four times, to anyone; features are constant and noise."""
+    rng = np.random.default_rng(0)
+    labels = (rng.random(nodes) < 0.25).astype(np.int64)
+    sent = np.where(labels == 1, 12, 4)
+    ends = np.stack([np.repeat(np.arange(nodes), sent), rng.integers(0, nodes, sent.sum())])
+    features = np.concatenate([np.ones((nodes, 1)), rng.normal(size=(nodes, 3))], axis=1)
+    graph = Graph.from_edges(ends, num_nodes=nodes, features=features, labels=labels, label_names=["no", "yes"])
+    return random_splits(graph.judged_by("average_precision"), count=1, seed=0)
+
+
+def test_the_bank_sees_what_means_delete_and_explain_names_it(tmp_path: Path) -> None:
+    graph = senders()
+
+    def score(model: str, **settings: object) -> float:
+        config = TrainConfig.of(model, hidden=16, epochs=150, bias=True, dropout=0.0, **settings)
+        result = train(graph, config, out=tmp_path / f"{model}-{len(settings)}", jobs=1)
+        return float(result["splits"][0]["test"])
+
+    means = score("multi-gpcn", operators="directions")
+    sums = score("multi-gpcn")
+    assert sums > 95
+    assert means < 60
+    run = Run.open(tmp_path / "multi-gpcn-0")
+    sender = int(np.flatnonzero(graph.labels == 1)[0])
+    parts = {part["part"]: part["margin"] for part in explain(run, graph, str(sender))["parts"]}
+    assert max(parts, key=lambda name: parts[name]) == "out-raw hop 1"
