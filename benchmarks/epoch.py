@@ -30,10 +30,11 @@ from gpcn.nn import AGPCN, GPCN, AGPCNLink, GPCNLink, inputs_of
 from gpcn.nn.memory import reuse_freed_memory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks import bank_contenders
 from benchmarks.contenders import Floor, Passing, Published, dense_inputs, pyg_gcn, pyg_linkx
 
 HERE = Path(__file__).resolve().parent
-DATASETS = ("chameleon", "squirrel", "film", "texas", "twitch-de", "million")
+DATASETS = ("chameleon", "squirrel", "film", "texas", "twitch-de", "tolokers", "million")
 MODELS = {"gpcn": GPCN, "gpcn-link": GPCNLink, "agpcn": AGPCN, "agpcn-link": AGPCNLink}
 PAPER = {  # hidden, L, T, gamma, dropout: the paper's hyperparameter tables
     ("chameleon", "gpcn"): (512, 8, 1, 0.25, 0.3),
@@ -60,6 +61,11 @@ PAPER = {  # hidden, L, T, gamma, dropout: the paper's hyperparameter tables
 EXTRA = {  # the issue's own points: both dropouts, and depth without dropout
     ("squirrel", "gpcn"): [(512, 8, 1, 0.0625, 0.0)],
     ("squirrel", "gpcn-link"): [(512, 8, 1, 4.0, 0.3)],
+}
+BANKS = {  # beyond the paper: two directions and links on raw A; four blocks
+    ("chameleon", "multi-gpcn-link"): [(64, 2, 1, 1.0, 0.5), (512, 2, 1, 1.0, 0.5)],
+    ("squirrel", "multi-gpcn-link"): [(64, 2, 1, 1.0, 0.5), (512, 2, 1, 1.0, 0.5)],
+    ("tolokers", "deep-gpcn"): [(64, 1, 1, 1.0, 0.2)],
 }
 MILLION = (64, 8, 1, 0.25, 0.0)
 Settings = tuple[int, int, int, float, float]
@@ -111,6 +117,12 @@ class Tupled(torch.nn.Module):
 
 def contender(kind: str, name: str, graph: Graph, settings: Settings) -> Callable[[], None] | None:
     """One epoch of one contender, or None where it cannot run on this machine."""
+    make = bank_contender if name in bank_contenders.BANK_MODELS else family_contender
+    return make(kind, name, graph, settings)
+
+
+def family_contender(kind: str, name: str, graph: Graph, settings: Settings) -> Callable[[], None] | None:
+    """A model of the paper's family."""
     hidden, layers, mlp_layers, gamma, dropout = settings
     link, adaptive = "link" in name, name.startswith("a")
     torch.manual_seed(0)
@@ -137,6 +149,22 @@ def contender(kind: str, name: str, graph: Graph, settings: Settings) -> Callabl
     make = pyg_gcn if kind == "pyg_gcn" else pyg_linkx
     edge_index = torch.tensor(graph.edge_index)
     return one_epoch(make(graph, hidden, dropout), dense, edge_index, graph, fused=False, reuse=False)
+
+
+def bank_contender(kind: str, name: str, graph: Graph, settings: Settings) -> Callable[[], None] | None:
+    """The same for a bank of operators; nobody published it, so message passing stands for what else there is."""
+    hidden, layers, _, _, dropout = settings
+    model = bank_contenders.ours(graph, name, hidden, layers, dropout)
+    if kind == "ours":
+        x, links = inputs_of(graph)
+        return one_epoch(model, x, links, graph, fused=True, reuse=dropout == 0 and model.blocks == 1)
+    if kind == "floor":
+        return bank_contenders.Floor(model, graph, dropout)
+    if kind != "message_passing":
+        return None
+    dense, edges = bank_contenders.passing_inputs(model, graph)
+    passing = Tupled(bank_contenders.Passing(model, graph, dropout))
+    return one_epoch(passing, dense, edges, graph, fused=False, reuse=False)
 
 
 KINDS = ("ours", "floor", "published", "message_passing", "pyg_gcn", "pyg_linkx")
@@ -203,14 +231,15 @@ def row(dataset: str, graph: Graph, name: str, settings: Settings, budget: float
     hidden, layers, mlp_layers, gamma, dropout = settings
     times = measure(graph, name, settings, budget)
     ratios = {kind: times.pop(f"{kind}_over_ours") for kind in KINDS}
-    peaks = {kind: peak_memory(dataset, name, settings, kind) if memory else None for kind in ("ours", "published")}
+    beside = "message_passing" if name in bank_contenders.BANK_MODELS else "published"
+    peaks = {kind: peak_memory(dataset, name, settings, kind) if memory else None for kind in ("ours", beside)}
     return {
         "dataset": dataset, "model": name, "hidden": hidden, "layers": layers, "mlp_layers": mlp_layers, "gamma": gamma,
         "dropout": dropout, **times,
         "speedup_published": ratios["published"],
         "speedup_message_passing": ratios["message_passing"],
         "over_floor": None if ratios["floor"] is None else 1 / ratios["floor"],
-        "ours_peak_mb": peaks["ours"], "published_peak_mb": peaks["published"],
+        "ours_peak_mb": peaks["ours"], "published_peak_mb": peaks[beside],
     }  # fmt: skip
 
 
@@ -221,7 +250,9 @@ def cases(datasets: list[str], models: list[str]) -> list[tuple[str, str, Settin
             found += [(dataset, name, MILLION) for name in models if name in ("gpcn", "gpcn-link")]
             continue
         for name in models:
-            found += [(dataset, name, each) for each in (PAPER[dataset, name], *EXTRA.get((dataset, name), []))]
+            points = [PAPER[dataset, name]] if (dataset, name) in PAPER else []
+            points += EXTRA.get((dataset, name), []) + BANKS.get((dataset, name), [])
+            found += [(dataset, name, settings) for settings in points]
     return found
 
 
@@ -229,7 +260,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print one JSON list and nothing else")
     parser.add_argument("--datasets", default=",".join(DATASETS))
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default=",".join([*MODELS, *bank_contenders.BANK_MODELS]))
     parser.add_argument("--budget", type=float, default=20.0, help="seconds per row, roughly")
     parser.add_argument("--no-memory", action="store_true", help="skip the peak memory processes")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results.json and docs/performance.md")
