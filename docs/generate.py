@@ -124,7 +124,7 @@ def demo_output() -> str:
         text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout
     lines = [line.rstrip() for line in text.splitlines()]
     start, end = (
-        lines.index("Seven models, and the majority, on the same three splits:"),
+        lines.index("Nine models, and the majority, on the same three splits:"),
         lines.index("Now with your own files:"),
     )
     return "```text\n" + "\n".join(lines[start:end]).strip() + "\n```"
