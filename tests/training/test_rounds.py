@@ -194,7 +194,7 @@ def test_a_search_tries_what_means_something(tmp_path: Path) -> None:
         "l2",
         "hops",
         "label_features",
-        "symmetrize",
+        "direction",
         "normalize_features",
     }
     assert "lr" in space.choices["mlp"]

@@ -12,9 +12,11 @@ from typing import Any
 
 from gpcn.data.load import load
 from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
+from gpcn.explanation import can_be_explained
 from gpcn.graph import Graph
 from gpcn.theory.document import TheoryDocument
 from gpcn.training.comparison import compare_finished
+from gpcn.training.metrics import gain
 from gpcn.training.runs import Run
 from gpcn.training.source import load_again, source_of
 from gpcn.tuning.auto import members, read_choice
@@ -152,7 +154,15 @@ def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
     found = compare_finished([{**made.result, "model": made.name} for made in runs], first.run.positive())
     best = next(made for made in runs if made.name == found["chosen_on_validation"])
     compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), found, (*notes, *first.notes))
-    return [*shelf.show(first.graph), compared, *shelf.show(None, replace(best, notes=()))]
+    shown = [best]
+    if not can_be_explained(best.run):  # then the best of those that say which signal carries them, too
+        able = [run for run in runs if can_be_explained(run.run)]
+        shown += [max(able, key=lambda run: gain(found["metric"], run.result["val_mean"]))] if able else []
+    return [
+        *shelf.show(first.graph),
+        compared,
+        *(section for run in shown for section in shelf.show(None, replace(run, notes=()))),
+    ]
 
 
 def _read_study(path: str, shelf: Shelf) -> list[Any]:
