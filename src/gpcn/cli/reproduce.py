@@ -109,16 +109,8 @@ def _measure(
         measured.save(folder)
         document["rows"] = measured.table
     if what == "operators":
-        among = choose(datasets, operators.DATASETS, "dataset")
-        methods = choose(models, operators.METHODS, "model")
-        searched = [
-            cell
-            for dataset in among
-            for cell in cells(
-                (dataset,), [name for name in operators.methods_of(dataset) if name in methods], ("ours",)
-            )
-        ]
-        measured = measure(searched, splits=splits, **options)
+        chosen = choose(datasets, operators.DATASETS, "dataset"), choose(models, operators.METHODS, "model")
+        measured = measure(operators.wanted(*chosen), splits=splits, **options)
         operators.save(measured, folder)
         document["rows"] = measured.table
     studies = ablation.studies(what)

@@ -13,7 +13,7 @@ from gpcn.paper import rows
 from gpcn.paper.published import DATASETS as OF_THE_PAPER
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import validation
-from gpcn.paper.reproduction import KEY, Measured
+from gpcn.paper.reproduction import KEY, Cell, Measured, cells
 from gpcn.paper.rows import Row
 
 NEW = ("multi-gpcn", "multi-gpcn-link", "deep-gpcn")
@@ -41,6 +41,12 @@ def methods_of(dataset: str) -> tuple[str, ...]:
     """What is trained there: LINK and the family have rows of their own on the paper's graphs."""
     measured = (*FAMILY, "link") if dataset in OF_THE_PAPER else ()
     return tuple(method for method in METHODS if method not in measured)
+
+
+def wanted(datasets: Sequence[str], methods: Sequence[str]) -> list[Cell]:
+    """The cells that are trained, by the recipes of ours."""
+    chosen = [(dataset, [name for name in methods_of(dataset) if name in methods]) for dataset in datasets]
+    return [cell for dataset, names in chosen for cell in cells((dataset,), names, ("ours",))]
 
 
 def save(measured: Measured, folder: Path) -> None:

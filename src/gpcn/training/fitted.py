@@ -41,7 +41,7 @@ class Fitted:
         graph, notes = match_features(run, graph)
         blank = replace(graph, labels=np.full(graph.num_nodes, UNKNOWN), splits=(), label_names=run.label_names())
         structure = run.structure()
-        blank, more = match_relations(blank, structure.relations)
+        blank, more = match_relations(blank, structure.relations, noted=_reads_types(run))
         problem = Problem.prepared(blank, run.config, dtype=dtype, structure=structure)
         notes += more
         return cls(run, graph, problem, _known_rows(run, graph), tuple(notes))
@@ -100,16 +100,23 @@ def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
     return replace(graph, features=graph.features @ chosen, feature_names=tuple(trained)), notes
 
 
-def match_relations(graph: Graph, trained: tuple[str, ...]) -> tuple[Graph, list[str]]:
-    """`graph` with the types of links trained on; one that no link has any more is empty."""
+def _reads_types(run: Run) -> bool:
+    """Whether any operator of the run's model is of one type of links."""
+    settings = run.config.hyperparameters
+    return any(":" in str(settings.get(name, "")) for name in ("operators", "link_operators"))
+
+
+def match_relations(graph: Graph, trained: tuple[str, ...], *, noted: bool = True) -> tuple[Graph, list[str]]:
+    """`graph` with the types of links trained on; one that no link has any more is empty. Notes say what differs."""
     if not trained:
         return graph, []
-    gone = [name for name in trained if name not in graph.relations]
+    absent = [name for name in trained if name not in graph.relations]
     new = [name for name in graph.relations if name not in trained]
     empty = sp.csr_array(graph.adjacency.shape, dtype=np.float32)
-    notes = [f"no link is of type {name!r}, which the run was trained with" for name in gone]
+    notes = [f"no link is of type {name!r}, which the run was trained with" for name in absent]
     notes += [f"links of type {name!r} are new; only operators that read all types see them" for name in new]
-    return replace(graph, relations={name: graph.relations.get(name, empty) for name in trained}), notes
+    matched = replace(graph, relations={name: graph.relations.get(name, empty) for name in trained})
+    return matched, notes if noted else []
 
 
 def _prepared_otherwise(run: Run, graph: Graph) -> list[str]:

@@ -1,0 +1,52 @@
+"""The table beyond the paper: which cells are trained, which rows are borrowed, how it is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpcn.paper import operators, recipes, rows
+from gpcn.paper.published import FAMILY
+from gpcn.paper.reproduction import Measured
+
+
+def row(dataset: str, method: str, mean: float, **fields: object) -> rows.Row:
+    usual = {"recipe": "ours", "std": 1.0, "chosen": "yes", "splits": 10, "seeds": 0, "commit": "c", "settings": "{}"}
+    return {"dataset": dataset, "method": method, "mean": mean, **usual, **fields}
+
+
+def test_what_the_paper_has_is_not_trained_again() -> None:
+    there = {(cell.dataset, cell.method) for cell in operators.wanted(operators.DATASETS, operators.METHODS)}
+    assert {method for dataset, method in there if dataset == "chameleon"} == {
+        "multi-gpcn",
+        "multi-gpcn-link",
+        "deep-gpcn",
+        "trees",
+        "deep-gcn",
+        "deep-sage",
+    }
+    assert ("minesweeper", "link") in there
+    assert operators.wanted(["chameleon"], ["link"]) == []
+
+
+def test_rows_of_the_reproduction_stand_beside_the_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"gpcn": 70.0, "agpcn": 72.0, "link": 75.0, "multi-gpcn": 71.0, "multi-gpcn-link": 76.0}
+    monkeypatch.setattr(operators, "validation", lambda given: scores[given["method"]])
+    measured = [row("chameleon", name, scores[name] + 1) for name in ("gpcn", "agpcn", "link")]
+    rows.write(tmp_path / "reproduction.csv", rows.REPRODUCTION, measured, ("dataset", "method", "recipe"))
+    new = [row("chameleon", name, scores[name] + 1) for name in ("multi-gpcn", "multi-gpcn-link")]
+    operators.save(Measured(new, []), tmp_path)
+    table = rows.read(tmp_path / operators.TABLE, rows.REPRODUCTION)
+    assert {line["method"] for line in table} == {"agpcn", "link", "multi-gpcn", "multi-gpcn-link"}
+    text = operators.section(table)
+    assert "73.00 ± 1.00<br>agpcn" in text
+    assert "**77.00 ± 1.00**" in text
+    assert text.count("**") == 2
+    assert "minesweeper |" not in text
+
+
+def test_every_new_model_has_a_recipe_or_its_defaults() -> None:
+    for method in operators.METHODS:
+        if method not in FAMILY:
+            assert recipes.recipe(method, "reed98") is not None
