@@ -36,6 +36,7 @@ KINDS = {
     "multi": (MultiGPCN, {}),
     "multi-link": (MultiGPCNLink, {"num_nodes": NODES, "link_operators": "out-raw,out-row"}),
     "blocks-2": (MultiGPCN, {"blocks": 2}),
+    "blocks-2-degrees": (MultiGPCN, {"blocks": 2, "degrees": True}),
     "blocks-3": (MultiGPCNLink, {"blocks": 3, "norm": "none", "num_nodes": NODES}),
 }
 
@@ -137,6 +138,10 @@ def _literal_multi(model: MultiGPCN, hidden: Tensor, operators: list[Tensor], gr
                 total = total + torch.linalg.matrix_power(operator, k) @ z @ terms.weight[index].T
         return total if terms.bias is None else total + terms.bias
 
+    if model.degree_terms is not None:
+        directions = dict.fromkeys(spec.direction for spec in model.bank)
+        raw = [dense_operator(graph, bank.OperatorSpec(each, "none", False)) for each in directions]
+        hidden = hidden + torch.log(1 + torch.stack([matrix.sum(1) for matrix in raw], 1)) @ model.degree_terms
     for block in model.inner:
         active = torch.relu(spread(block.norm(hidden), block.terms))
         hidden = hidden + active @ block.mixing.weight + (0 if block.mixing.bias is None else block.mixing.bias)

@@ -38,3 +38,15 @@ def test_the_bank_sees_what_means_delete_and_explain_names_it(tmp_path: Path) ->
     sender = int(np.flatnonzero(graph.labels == 1)[0])
     parts = {part["part"]: part["margin"] for part in explain(run, graph, str(sender))["parts"]}
     assert max(parts, key=lambda name: parts[name]) == "out-raw hop 1"
+
+
+def test_blocks_read_degrees_though_their_operators_are_means(tmp_path: Path) -> None:
+    graph = senders()
+
+    def score(degrees: bool) -> float:
+        config = TrainConfig.of("deep-gpcn", hidden=16, epochs=100, blocks=2, dropout=0.0, degrees=degrees)
+        result = train(graph, config, out=tmp_path / str(degrees), jobs=1)
+        return float(result["splits"][0]["test"])
+
+    assert score(True) > 95
+    assert score(False) < 60

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
@@ -32,6 +34,21 @@ class Pieces:
     links: tuple[Tensor, ...] = ()
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The links of a graph as one model reads them.
+
+    Args:
+        operators: of the bank.
+        links: of the link term; those of the bank are the same objects.
+        degrees: `[N, d]`, logarithms of one more than the degree in each direction, for models that ask for them.
+    """
+
+    operators: Operators
+    links: Operators
+    degrees: Tensor | None = None
+
+
 class BankModel(NodeClassifier):
     """Feature layers, then a polynomial of each operator of a bank and perhaps a term learned from links.
 
@@ -44,6 +61,7 @@ class BankModel(NodeClassifier):
     """
 
     links = False
+    degree_bank: Bank = ()
 
     def __init__(
         self,
@@ -91,35 +109,35 @@ class BankModel(NodeClassifier):
     ) -> Tensor:
         """Logits `[N, C]`; `edge_type` `[E]` beside an `edge_index` names the relations of operators `:0`, `:1`, …."""
         x = as_features(x)
-        operators, link_operators = self.operators_of(adjacency, edge_weight, x.shape[0], edge_type)
-        hidden = self.hidden(x, operators)  # [N, h]
-        if self._order(operators, hidden) == "recursive":
-            return self._recursive(operators, link_operators, hidden)
+        reading = self.read(adjacency, edge_weight, x.shape[0], edge_type)
+        hidden = self.hidden(x, reading)  # [N, h]
+        if self._order(reading.operators, hidden) == "recursive":
+            return self._recursive(reading, hidden)
         pieces = self.pieces()
-        links = list(zip(link_operators, pieces.links, strict=True))
-        return polynomial.collapsed(operators, self.depths, hidden, pieces.terms, pieces.bias, links)
+        links = list(zip(reading.links, pieces.links, strict=True))
+        return polynomial.collapsed(reading.operators, self.depths, hidden, pieces.terms, pieces.bias, links)
 
-    def hidden(self, x: Features, operators: Operators) -> Tensor:
+    def hidden(self, x: Features, reading: Reading) -> Tensor:
         """`X_T` `[N, h]`, what the polynomial is applied to."""
         result: Tensor = self.features(x)
         return result
 
-    def operators_of(
+    def read(
         self,
         adjacency: AdjacencyLike,
         edge_weight: Tensor | None,
         num_nodes: int,
         edge_type: Tensor | None = None,
-    ) -> tuple[Operators, Operators]:
-        """The operators of the bank and of the link term; equal ones are one object."""
+    ) -> Reading:
+        """The links by the operators of this model; equal operators are one object."""
         if isinstance(adjacency, SparseOperator):
-            if len({*self.bank, *self.link_bank}) > 1:
+            ways = len({*self.bank, *self.link_bank, *self.degree_bank})
+            if ways > 1:
                 raise ConfigError(
-                    f"{type(self).__name__} reads links in {len({*self.bank, *self.link_bank})} ways; pass the links, "
-                    "not one SparseOperator"
+                    f"{type(self).__name__} reads links in {ways} ways; pass the links, not one SparseOperator"
                 )
             operator = self.operator(adjacency, None, num_nodes)
-            return (operator,), (operator,) * len(self.link_bank)
+            return Reading((operator,), (operator,) * len(self.link_bank))
         if isinstance(adjacency, Tensor):
             adjacency = Adjacency.of(adjacency, edge_weight, num_nodes, edge_type)
 
@@ -134,7 +152,11 @@ class BankModel(NodeClassifier):
                 **({} if spec.direction is None else {"direction": spec.direction}),
             )
 
-        return tuple(of(spec) for spec in self.bank), tuple(of(spec) for spec in self.link_bank)
+        return Reading(
+            tuple(of(spec) for spec in self.bank),
+            tuple(of(spec) for spec in self.link_bank),
+            _log_degrees([of(spec) for spec in self.degree_bank]),
+        )
 
     def _order(self, operators: Operators, hidden: Tensor) -> Order:
         if self.order != "auto":
@@ -147,5 +169,13 @@ class BankModel(NodeClassifier):
         """`C`."""
         raise NotImplementedError
 
-    def _recursive(self, operators: Operators, link_operators: Operators, hidden: Tensor) -> Tensor:
+    def _recursive(self, reading: Reading, hidden: Tensor) -> Tensor:
         raise NotImplementedError
+
+
+def _log_degrees(operators: Sequence[SparseOperator]) -> Tensor | None:
+    if not operators:
+        return None
+    ones = torch.ones(operators[0].shape[1], 1, dtype=operators[0].dtype, device=operators[0].device)
+    with torch.no_grad():
+        return torch.cat([operator @ ones for operator in operators], dim=1).log1p()

@@ -44,31 +44,31 @@ def can_be_decomposed(kind: type[NodeClassifier], settings: Mapping[str, Any]) -
 def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Iterator[tuple[str, Tensor]]:
     """Name and `[N, C]` of each part, one at a time; they add up to `model(x, adjacency)`."""
     model, x = _checked(model), as_features(x)
-    operators, link_operators = model.operators_of(adjacency, None, x.shape[0])
+    reading = model.read(adjacency, None, x.shape[0])
     pieces, names = model.pieces(), iter(model.part_names())
-    hidden = model.hidden(x, operators)  # [N, h]
+    hidden = model.hidden(x, reading)  # [N, h]
     yield next(names), F.linear(hidden, pieces.terms[0])
     index = 0
-    for operator, depth in zip(operators, model.depths, strict=True):
+    for operator, depth in zip(reading.operators, model.depths, strict=True):
         for k in range(1, depth + 1):
             index += 1
             part = F.linear(hidden, pieces.terms[index])
             for _ in range(k):
                 part = operator @ part
             yield next(names), part
-    for name, operator, link in zip(model.link_names(), link_operators, pieces.links, strict=True):
+    for name, operator, link in zip(model.link_names(), reading.links, pieces.links, strict=True):
         yield name, operator @ link
     if pieces.bias is not None:
-        yield BIAS, bank_horner(operators, model.depths, pieces.bias.expand(len(hidden), *pieces.bias.shape))
+        yield BIAS, bank_horner(reading.operators, model.depths, pieces.bias.expand(len(hidden), *pieces.bias.shape))
 
 
 @torch.no_grad()
 def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: int) -> Iterator[Sources]:
     """What every node gives to `node` at each hop and through links; biases come from no node."""
     model, x = _checked(model), as_features(x)
-    operators, link_operators = model.operators_of(adjacency, None, x.shape[0])
+    reading = model.read(adjacency, None, x.shape[0])
     pieces, names = model.pieces(), iter(model.part_names())
-    hidden = model.hidden(x, operators)
+    hidden = model.hidden(x, reading)
     itself = hidden.new_zeros(len(hidden), 1)
     itself[node] = 1
 
@@ -78,12 +78,12 @@ def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: 
 
     yield through(next(names), itself, pieces.terms[0])
     index = 0
-    for operator, depth in zip(operators, model.depths, strict=True):
+    for operator, depth in zip(reading.operators, model.depths, strict=True):
         row = itself  # row `node` of O^k, standing
         for _ in range(depth):
             row, index = operator.T @ row, index + 1
             yield through(next(names), row, pieces.terms[index])
-    for name, operator, link in zip(model.link_names(), link_operators, pieces.links, strict=True):
+    for name, operator, link in zip(model.link_names(), reading.links, pieces.links, strict=True):
         row = operator.T @ itself
         linked = row.squeeze(1).nonzero().squeeze(1)
         yield Sources(name, linked, row[linked] * link[linked])

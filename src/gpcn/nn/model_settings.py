@@ -114,6 +114,9 @@ NORM = Hyperparameter(
     choices=("layer", "batch", "none"),
     space=("layer", "batch"),
 )
+DEGREES = Hyperparameter(
+    name="degrees", kind=bool, default=True, about="whether the first block reads degrees", space=(False, True)
+)
 BLOCK_NORM = replace(NORM, default="batch", about="normalization before every block")
 TREES = (
     Hyperparameter(

@@ -5,6 +5,7 @@
 | `MultiGPCN` | `X_T V_0 + Σ_o Σ_k O_o^k X_T V_{o,k}`, every `V` free |
 | `MultiGPCNLink` | `μ (…) + (1 - μ) Σ_l O_l W_A,l V_l`, a vector `W_A,l[j]` per node and operator |
 | with `blocks=B` | before that `B - 1` times `Z ← Z + ReLU(Poly(Norm(Z))) W`, `Poly` as above at width `h` |
+| with `degrees` | the first `Z` is `X_T + log(1 + D) W_D`, `D` the degrees in each direction |
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
 from gpcn.nn import polynomial
-from gpcn.nn.bank import Bank
-from gpcn.nn.bank_model import BankModel, Pieces
+from gpcn.nn.bank import Bank, OperatorSpec
+from gpcn.nn.bank_model import BankModel, Pieces, Reading
 from gpcn.nn.base import Features
 from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.dropout import relu_dropout_
@@ -96,6 +97,8 @@ class MultiGPCN(BankModel):
         num_nodes: size of the graph; needed where there is a term from links.
         mu: share of the polynomial against links. All terms are free, so it changes no function; it sets how fast links
             are learned, which are quick to learn training nodes by heart.
+        degrees: whether the first of several blocks also reads `log(1 + degree)` in each direction of the bank. Sums
+            over neighbours (`raw`) tell degrees too, but through several blocks they explode at hubs.
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class MultiGPCN(BankModel):
         order: Order = "auto",
         num_nodes: int | None = None,
         mu: float = 0.8,
+        degrees: bool = False,
     ) -> None:
         if not 0 <= mu <= 1:
             raise ConfigError(f"mu is {mu}; expected a share from 0 to 1")
@@ -127,6 +131,12 @@ class MultiGPCN(BankModel):
         self.inner = nn.ModuleList(
             PolynomialBlock(count, hidden_channels, norm, dropout, bias) for _ in range(blocks - 1)
         )
+        self.degree_terms: nn.Parameter | None = None
+        if degrees and blocks > 1:
+            directions = dict.fromkeys(operator.direction for operator in self.bank)
+            self.degree_bank = tuple(OperatorSpec(each, "none", self_loops=False) for each in directions)
+            self.degree_terms = nn.Parameter(torch.empty(len(self.degree_bank), hidden_channels))
+            self._reset_degrees()
         self.last_norm = _norm(norm, hidden_channels) if blocks > 1 else nn.Identity()
         self.terms = Terms(count, hidden_channels, out_channels, bias)
         self.link: nn.Parameter | None = None
@@ -143,9 +153,15 @@ class MultiGPCN(BankModel):
                 bound = 1 / math.sqrt(max(1, weights.shape[0] if weights is self.link else weights.shape[1]))
                 nn.init.uniform_(weights, -bound, bound)
 
+    def _reset_degrees(self) -> None:
+        if self.degree_terms is not None:
+            bound = 1 / math.sqrt(self.degree_terms.shape[1])  # at first small against `X_T`
+            nn.init.uniform_(self.degree_terms, -bound, bound)
+
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         super().reset_parameters()
+        self._reset_degrees()
         self._reset_links()
 
     @property
@@ -153,11 +169,13 @@ class MultiGPCN(BankModel):
         """`C`."""
         return self.terms.weight.shape[1]
 
-    def hidden(self, x: Features, operators: Operators) -> Tensor:
+    def hidden(self, x: Features, reading: Reading) -> Tensor:
         """What the last polynomial is applied to, `[N, h]`."""
         hidden: Tensor = self.features(x)
+        if self.degree_terms is not None and reading.degrees is not None:
+            hidden = torch.addmm(hidden, reading.degrees, self.degree_terms)
         for block in self.inner:
-            hidden = block(hidden, operators, self.depths)
+            hidden = block(hidden, reading.operators, self.depths)
         result: Tensor = self.last_norm(hidden)
         return result
 
@@ -170,11 +188,11 @@ class MultiGPCN(BankModel):
         terms = self.terms.weight if self.link is None else self.mu * self.terms.weight
         return Pieces(terms, self.terms.biases(), links)
 
-    def _recursive(self, operators: Operators, link_operators: Operators, hidden: Tensor) -> Tensor:
-        powers = polynomial.bank_powers(operators, self.depths, hidden)  # [N, 1 + Σ L_o, h]
+    def _recursive(self, reading: Reading, hidden: Tensor) -> Tensor:
+        powers = polynomial.bank_powers(reading.operators, self.depths, hidden)  # [N, 1 + Σ L_o, h]
         pieces = self.pieces()
         total = F.linear(powers.flatten(1), pieces.terms.transpose(0, 1).flatten(1), self.terms.bias)
-        for operator, link in zip(link_operators, pieces.links, strict=True):
+        for operator, link in zip(reading.links, pieces.links, strict=True):
             total = total + operator @ link
         return total
 

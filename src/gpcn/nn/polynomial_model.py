@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from gpcn.errors import ConfigError
 from gpcn.nn import polynomial
 from gpcn.nn.bank import PAPER, Bank
-from gpcn.nn.bank_model import BankModel, Pieces
+from gpcn.nn.bank_model import BankModel, Pieces, Reading
 from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.layers import FeatureLayers, Linear
 from gpcn.nn.operator import SparseOperator
@@ -178,7 +178,8 @@ class PolynomialModel(BankModel):
         link = cast(Tensor, self.link)
         return (link,) if link.dim() == 2 else link.unbind(1)
 
-    def _recursive(self, operators: Operators, link_operators: Operators, hidden: Tensor) -> Tensor:
+    def _recursive(self, reading: Reading, hidden: Tensor) -> Tensor:
+        operators = reading.operators
         total = self._convolve(operators[0], hidden, 0)
         if len(operators) > 1:  # X_T itself counts once
             own = self.polynomial_coefficients()[0] * hidden
@@ -186,9 +187,8 @@ class PolynomialModel(BankModel):
                 total = total + (self._convolve(operator, hidden, index) - own)
         if self.link is not None:
             share = self.share()
-            linked = [
-                operator @ vectors for operator, vectors in zip(link_operators, self._link_vectors(), strict=True)
-            ]
+            pairs = zip(reading.links, self._link_vectors(), strict=True)
+            linked = [operator @ vectors for operator, vectors in pairs]
             total = share * total + (1 - share) * sum(linked[1:], start=linked[0])
         result: Tensor = self.out(self._drop(total))
         return result

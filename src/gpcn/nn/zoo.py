@@ -26,6 +26,7 @@ from gpcn.nn.model_settings import (
     COEFFICIENTS,
     COMMON,
     DEEP_LAYERS,
+    DEGREES,
     DEPTH,
     DROPOUT,
     GAMMA,
@@ -163,6 +164,7 @@ _ENTRIES = (
         replace(BANK, default="directions"),
         BLOCKS,
         BLOCK_NORM,
+        DEGREES,
     ),
     Entry(
         name="residual-gcn",

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpcn.nn import zoo
 from gpcn.paper.plans import COMMON, LARGE, SMALL, Choices, Plan, Settings, draw, mutate, own, own_names
+from gpcn.paper.published import DATASETS, METHODS
 from gpcn.paper.scoring import Scored, Scorer
 
 PATIENCE = 50
@@ -24,6 +25,10 @@ LARGE_PLAN = replace(MIDDLE_PLAN, draws=7, mutations=4, finalists=3, decisive=tu
 LARGER_PLAN = replace(LARGE_PLAN, mutations=12, decisive=tuple(range(5)))
 """pubmed: after four mutations the best were still getting better."""
 VERY_LARGE_PLAN = replace(LARGE_PLAN, draws=2, mutations=2, finalists=0, epochs=100)
+BEYOND_SMALL_PLAN = Plan(draws=8, mutations=4, first=(0, 1), finalists=3, decisive=tuple(range(5)), patience=20)
+BEYOND_PLAN = replace(BEYOND_SMALL_PLAN, draws=6, mutations=3, first=(0,), finalists=2, decisive=(0, 1, 2))
+BEYOND_LARGE_PLAN = replace(BEYOND_PLAN, draws=3, mutations=2, width=64, narrow=True)
+"""Of everything that is not in the paper's tables (`paper.operators`): a smaller budget, again one for all methods."""
 SLOW_PLANS = {("h2gcn", "twitch-de"): Plan(draws=7, mutations=0, first=(0,), finalists=0, epochs=60, patience=20)}
 """Exceptions: two steps reach 37 % of all pairs of nodes of twitch-de, so an epoch of H2GCN takes two seconds."""
 
@@ -62,7 +67,7 @@ AUTHORS: dict[str, tuple[Settings, Settings]] = {
         USUAL | {"operators": "out-row", "link_operators": "out-raw"},
         USUAL | {"operators": "symmetric", "link_operators": "links", "weight_decay": 5e-3},
     ),
-    "deep-gpcn": (DEEP | {"blocks": 6}, DEEP | {"blocks": 2, "dropout": 0.5}),
+    "deep-gpcn": (DEEP | {"blocks": 6, "layers": 2}, DEEP | {"blocks": 3}),
     "deep-gcn": (DEEP | {"layers": 8}, DEEP | {"layers": 2, "dropout": 0.5}),
     "deep-sage": (DEEP | {"layers": 8}, DEEP | {"layers": 2, "dropout": 0.5}),
     "trees": ({}, {"normalize_features": True}),
@@ -83,6 +88,8 @@ class Choice:
 
 def baseline_plan(model: str, dataset: str, nodes: int) -> Plan:
     """The plan for a graph of that size, the same for all methods but the exceptions."""
+    if model not in METHODS or dataset not in DATASETS:
+        return BEYOND_SMALL_PLAN if nodes < SMALL else BEYOND_PLAN if nodes < LARGE else BEYOND_LARGE_PLAN
     sizes = ((SMALL, SMALL_PLAN), (LARGE, MIDDLE_PLAN), (LARGER, LARGE_PLAN), (VERY_LARGE, LARGER_PLAN))
     by_size = next((plan for limit, plan in sizes if nodes < limit), VERY_LARGE_PLAN)
     return SLOW_PLANS.get((model, dataset), by_size)
