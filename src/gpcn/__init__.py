@@ -1,20 +1,20 @@
 """Node classification on graphs whose neighbours disagree."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpcn.data.columns import Columns
-from gpcn.data.interop import from_frames, from_networkx, from_pyg, to_networkx, to_pyg
-from gpcn.data.load import load
-from gpcn.data.native import write as save
-from gpcn.data.synthetic import synthesize
-from gpcn.errors import CheckpointError, ConfigError, DataError, FetchError, GpcnError, TrainingError
-from gpcn.graph import Graph, Split
-from gpcn.inspection import inspect
-from gpcn.split_plan import SplitPlan
-from gpcn.splits import folds, group_splits, random_splits, time_split
-
 if TYPE_CHECKING:
+    from gpcn.data.columns import Columns
+    from gpcn.data.interop import from_frames, from_networkx, from_pyg, to_networkx, to_pyg
+    from gpcn.data.load import load
+    from gpcn.data.native import write as save
+    from gpcn.data.synthetic import synthesize
+    from gpcn.errors import CheckpointError, ConfigError, DataError, FetchError, GpcnError, TrainingError
     from gpcn.estimator import GPCNClassifier
+    from gpcn.graph import Graph, Split
+    from gpcn.inspection import inspect
+    from gpcn.split_plan import SplitPlan
+    from gpcn.splits import folds, group_splits, random_splits, time_split
     from gpcn.training.config import TrainConfig
     from gpcn.training.runs import train
 
@@ -47,13 +47,32 @@ __all__ = [
     "to_pyg",
     "train",
 ]
-_NEED_TORCH = {"GPCNClassifier": "gpcn.estimator", "TrainConfig": "gpcn.training.config", "train": "gpcn.training.runs"}
+_HOMES = {
+    "gpcn.data.columns": ("Columns",),
+    "gpcn.data.interop": ("from_frames", "from_networkx", "from_pyg", "to_networkx", "to_pyg"),
+    "gpcn.data.load": ("load",),
+    "gpcn.data.native": ("save",),
+    "gpcn.data.synthetic": ("synthesize",),
+    "gpcn.errors": ("CheckpointError", "ConfigError", "DataError", "FetchError", "GpcnError", "TrainingError"),
+    "gpcn.estimator": ("GPCNClassifier",),
+    "gpcn.graph": ("Graph", "Split"),
+    "gpcn.inspection": ("inspect",),
+    "gpcn.split_plan": ("SplitPlan",),
+    "gpcn.splits": ("folds", "group_splits", "random_splits", "time_split"),
+    "gpcn.training.config": ("TrainConfig",),
+    "gpcn.training.runs": ("train",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_NAMED_THERE = {"save": "write"}
 
 
 def __getattr__(name: str) -> Any:
-    """What needs PyTorch is imported when it is first asked for."""
-    if name not in _NEED_TORCH:
+    """Each name is imported when it is first asked for: `gpcn --help` needs none of them."""
+    if name not in _HOME:
         raise AttributeError(f"module 'gpcn' has no attribute {name!r}")
-    from importlib import import_module
+    value = globals()[name] = getattr(import_module(_HOME[name]), _NAMED_THERE.get(name, name))
+    return value
 
-    return getattr(import_module(_NEED_TORCH[name]), name)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -290,3 +290,17 @@ def test_version() -> None:
 def test_the_command_line_does_not_wait_for_torch() -> None:
     code = "import sys, gpcn.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_help_says_what_commands_say_of_themselves_and_imports_none_of_them() -> None:
+    from gpcn.cli import app
+
+    for name, summary in app.SUMMARIES.items():
+        told = app.command(name).help
+        assert " ".join(told.split("\n\n")[0].split()) == summary, name
+    heavy = "import sys; from gpcn.cli.app import app; assert not {'numpy', 'scipy', 'torch'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", heavy], check=True)
+
+
+def test_a_command_that_is_nearly_right() -> None:
+    assert "Did you mean 'train'" in gpcn("trian").stderr

@@ -84,6 +84,7 @@ def run_models(
     from gpcn.cli.progress import training_progress
     from gpcn.training.comparison import compare as compare_results
     from gpcn.training.config import TrainConfig, setting_names
+    from gpcn.training.parallel import Helpers
     from gpcn.training.runs import train
     from gpcn.training.usual import usual_settings
 
@@ -92,11 +93,13 @@ def run_models(
     if stray:
         raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")
     results = []
-    for name in names:
-        chosen = {key: value for key, value in settings.items() if key in known[name]}
-        config = TrainConfig.of(name, seed=seed, **{**usual_settings(graph, name), **chosen})
-        with training_progress(name, graph.metric) as tick:
-            results.append(train(graph, config, out=None if out is None else out / name, tick=tick, **options))
+    with Helpers(graph) as helpers:
+        for helpers.ahead, name in zip(reversed(range(len(names))), names, strict=True):
+            chosen = {key: value for key, value in settings.items() if key in known[name]}
+            config = TrainConfig.of(name, seed=seed, **{**usual_settings(graph, name), **chosen})
+            folder = None if out is None else out / name
+            with training_progress(name, graph.metric) as tick:
+                results.append(train(graph, config, out=folder, tick=tick, helpers=helpers, **options))
     return compare_results(graph, results)
 
 

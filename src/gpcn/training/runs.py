@@ -33,7 +33,7 @@ from gpcn.training import checkpoint, parallel
 from gpcn.training.comparison import rarer_class
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import summarize
-from gpcn.training.parallel import Tick
+from gpcn.training.parallel import Helpers, Tick
 from gpcn.training.problem import Structure
 from gpcn.training.splitrun import read_result, split_key
 
@@ -118,6 +118,7 @@ def train(
     save_every: float = 10.0,
     source: dict[str, Any] | None = None,
     tick: Callable[[Tick], None] | None = None,
+    helpers: Helpers | None = None,
 ) -> dict[str, Any]:
     """Train `config` on the given `splits` of `graph` (default: all) and summarize.
 
@@ -126,12 +127,13 @@ def train(
         config: what to train.
         out: the run's folder; without one nothing is kept and each split's result carries its `probabilities`.
         splits: numbers of splits.
-        jobs: splits at once, each in a process of its own; `None`: as many as cores allow. More than one needs the
-            usual `if __name__ == "__main__":` in scripts.
+        jobs: splits at once, one in this process and each other in one of its own; `None`: as many as cores allow,
+            started only when they pay. More than one needs the usual `if __name__ == "__main__":` in scripts.
         device: `auto`, `cpu` or `cuda`.
         save_every: seconds between checkpoints.
         source: where the graph came from, for prediction later.
         tick: called with progress.
+        helpers: processes to share the work with, kept for what follows on the same graph.
 
     Returns:
         `metric, model, test_mean, test_std, val_mean, splits: [{split, seed, test, val, epochs, seconds, ...}]`.
@@ -142,6 +144,7 @@ def train(
     kind = choose_device(device).type
     threads = parallel.threads_for(graph, config)
     options: dict[str, Any] = {"threads": threads, "device": kind, "save_every": save_every, "tick": tick}
+    options |= {"helpers": helpers, "at_once": jobs is not None}
     if out is None:
         nowhere: dict[int, Path | None] = dict.fromkeys(numbers)
         many = parallel.jobs_for(jobs, len(numbers), threads)

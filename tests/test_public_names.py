@@ -1,0 +1,22 @@
+"""The package's own names: each is there, imported when first asked for, and listed."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import gpcn
+
+
+def test_every_name_is_there_and_is_what_its_module_calls_it() -> None:
+    assert sorted(gpcn._HOME) == sorted(gpcn.__all__)
+    for name, module in gpcn._HOME.items():
+        there = getattr(importlib.import_module(module), gpcn._NAMED_THERE.get(name, name))
+        assert getattr(gpcn, name) is there
+        assert name in dir(gpcn)
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = gpcn.nothing  # type: ignore[attr-defined]
