@@ -38,7 +38,10 @@ DEEP: Settings = {"dropout": 0.2, "lr": 0.01, "weight_decay": 1e-5, "normalize_f
 AUTHORS: dict[str, tuple[Settings, Settings]] = {
     "mlp": (USUAL, USUAL | {"mlp_layers": 2, "normalize_features": False}),
     "gcn": (USUAL, USUAL | {"lr": 0.05}),
-    "sgc": (USUAL | {"dropout": 0.0, "lr": 0.05, "weight_decay": 1e-5}, USUAL | {"dropout": 0.0, "lr": 0.05}),
+    "sgc": (
+        USUAL | {"dropout": 0.0, "lr": 0.2, "weight_decay": 1e-5},  # a step that only a linear model takes
+        USUAL | {"dropout": 0.0, "lr": 0.2, "weight_decay": 1e-5, "normalize_features": False},
+    ),
     "gprgnn": (
         USUAL | {"alpha": 0.9, "propagation_dropout": 0.0, "lr": 0.05},
         USUAL | {"start": "sgc", "layers": 2, "propagation_dropout": 0.0, "lr": 0.05, "weight_decay": 1e-5},
