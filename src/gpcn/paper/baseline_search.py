@@ -57,7 +57,11 @@ AUTHORS: dict[str, tuple[Settings, Settings]] = {
         USUAL | {"layers": 16, "alpha": 0.2, "normalize_features": False},
         USUAL | {"layers": 8, "alpha": 0.5, "theta": 1.5, "weight_decay": 1e-3},
     ),
-    "appnp": (USUAL, USUAL | {"alpha": 0.9, "normalize_features": False}),
+    "appnp": (
+        USUAL,
+        USUAL
+        | {"layers": 2, "alpha": 0.5, "dropout": 0.3, "lr": 0.05, "weight_decay": 1e-5, "normalize_features": False},
+    ),
     "gpcn": (USUAL, USUAL | {"symmetrize": True, "bias": True}),
     "gpcn-link": (USUAL, USUAL | {"symmetrize": True, "bias": True, "mu": 0.1}),
     "agpcn": (USUAL, USUAL | {"symmetrize": True, "bias": True}),
