@@ -98,20 +98,25 @@ def test_selection_by_the_metric() -> None:
 
 def test_without_dropout_there_is_one_forward_pass_per_epoch() -> None:
     for dropout, passes in ((0.0, 1), (0.3, 2)):
-        run = trainer(graph(), dropout=dropout)
+        by_autograd = trainer(graph(), model="gcn", dropout=dropout)
+        written_out = trainer(graph(), model="gpcn", dropout=dropout)
         calls: list[int] = []
-        run.model.register_forward_hook(lambda *_, calls=calls: calls.append(1))
-        run.step()
+        layer = written_out.model.features.layers[0]  # once per pass
+        for module in (by_autograd.model, layer):
+            module.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        by_autograd.step()
         assert len(calls) == passes
+        written_out.step()
+        assert len(calls) == 2 * passes
 
 
 def test_groups_have_rates_and_penalties_of_their_own() -> None:
     run = trainer(graph(), model="agpcn-link", lr=0.01, weight_decay=1e-3, theta_decay=0.5, link_decay=0.1, mu_lr=0.2)
     found = {}
     names = {id(parameter): name for name, parameter in run.model.named_parameters()}
-    for group in run.optimizer.param_groups:
-        for parameter in group["params"]:
-            found[names[id(parameter)]] = (group["lr"], group["weight_decay"])
+    for group in run.optimizer.groups:
+        for parameter in group.parameters:
+            found[names[id(parameter)]] = (group.lr, group.weight_decay)
     assert found["theta"] == (0.01, 0.5)
     assert found["link"] == (0.01, 0.1)
     assert found["mu_logit"] == (0.2, 0.0)
@@ -204,8 +209,8 @@ def test_the_model_runs_on_the_meta_device_without_touching_data() -> None:
 
 def test_gpr_gnn_trains_its_coefficients_apart_and_drops_what_spreads() -> None:
     settings = {"theta_decay": 0.0, "weight_decay": 0.5, "dropout": 0.0}
-    groups = trainer(graph(), model="gprgnn", **settings).optimizer.param_groups
-    decays = {tuple(parameter.shape): group["weight_decay"] for group in groups for parameter in group["params"]}
+    groups = trainer(graph(), model="gprgnn", **settings).optimizer.groups
+    decays = {tuple(parameter.shape): group.weight_decay for group in groups for parameter in group.parameters}
     assert decays[(11,)] == 0.0
     assert {decay for shape, decay in decays.items() if shape != (11,)} == {0.5}
     assert not trainer(graph(), model="gprgnn", **settings).drops

@@ -59,6 +59,23 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
     made.close()
 
 
+def test_by_default_short_work_starts_no_process(expected: dict[tuple[int, int], object]) -> None:
+    executor = LocalExecutor(GRAPH)
+    executor._alone = 600.0
+    assert scores(list(executor.run(TASKS))) == expected
+    assert executor._pool == []
+    executor.close()
+
+
+def test_by_default_work_that_lasts_goes_on_in_processes(expected: dict[tuple[int, int], object]) -> None:
+    executor = LocalExecutor(GRAPH)
+    list(executor.run(TASKS[:1]))  # loads what it needs
+    executor._alone = 0.002
+    assert scores(list(executor.run(TASKS))) == expected
+    assert executor._pool
+    executor.close()
+
+
 class TestContract:
     def test_every_task_once_with_the_outcome_of_any_other_executor(
         self, executor: Executor, expected: dict[tuple[int, int], object]

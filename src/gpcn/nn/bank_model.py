@@ -111,7 +111,7 @@ class BankModel(NodeClassifier):
         x = as_features(x)
         reading = self.read(adjacency, edge_weight, x.shape[0], edge_type)
         hidden = self.hidden(x, reading)  # [N, h]
-        if self._order(reading.operators, hidden) == "recursive":
+        if self.order_for(reading.operators, *hidden.shape) == "recursive":
             return self._recursive(reading, hidden)
         pieces = self.pieces()
         links = list(zip(reading.links, pieces.links, strict=True))
@@ -158,11 +158,12 @@ class BankModel(NodeClassifier):
             _log_degrees([of(spec) for spec in self.degree_bank]),
         )
 
-    def _order(self, operators: Operators, hidden: Tensor) -> Order:
+    def order_for(self, operators: Operators, nodes: int, width: int) -> Order:
+        """How the polynomial of `X_T` `[nodes, width]` is evaluated."""
         if self.order != "auto":
             return self.order
         entries = [operator.nnz for operator in operators]
-        return polynomial.choose_order(hidden.shape[0], entries, hidden.shape[1], self.num_classes, self.depths)
+        return polynomial.choose_order(nodes, entries, width, self.num_classes, self.depths)
 
     @property
     def num_classes(self) -> int:

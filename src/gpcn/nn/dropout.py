@@ -53,6 +53,8 @@ def relu_dropout_(x: Tensor, p: float, training: bool) -> Tensor:
         return torch.relu_(x)
     if _by_torch(x) or not x.is_contiguous():
         return F.dropout(F.relu(x), p)
+    if not torch.is_grad_enabled():
+        return _zero_some_(x.relu_(), p).mul_(1 / (1 - p))
     result: Tensor = _ReluDropout.apply(x, p)  # type: ignore[no-untyped-call]
     return result
 

@@ -21,4 +21,6 @@ class Function(torch.autograd.Function):
         """As `torch.autograd.Function.apply`."""
         if _transformed():
             return super().apply(*args)  # type: ignore[no-untyped-call]
+        if not torch.is_grad_enabled():
+            return cls.forward(*args)
         return super(torch.autograd.Function, cls).apply(*args)  # type: ignore[misc]

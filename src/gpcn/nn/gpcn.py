@@ -54,13 +54,17 @@ class GPCN(PolynomialModel):
         if coefficients not in ("binomial", "printed"):
             raise ConfigError(f"coefficients is {coefficients!r}; expected binomial or printed")
         self.gamma, self.kind = gamma, coefficients
+        self._fixed: dict[tuple[float, torch.dtype, torch.device], Tensor] = {}
 
     def polynomial_coefficients(self) -> Tensor:
         """`binom(L, k) γ^k`, or as printed."""
-        if self.kind == "binomial":
-            return self._starting_coefficients(self.gamma).to(self.dtype).to(self.device)
-        parts = [polynomial.printed_coefficients(depth, self.gamma) for depth in self.depths]
-        return torch.cat([parts[0], *(part[1:] for part in parts[1:])]).to(self.dtype).to(self.device)
+        weight = self.out.weight
+        key = (self.gamma, weight.dtype, weight.device)
+        if key not in self._fixed:
+            make = polynomial.binomial_coefficients if self.kind == "binomial" else polynomial.printed_coefficients
+            parts = [make(depth, self.gamma) for depth in self.depths]
+            self._fixed = {key: torch.cat([parts[0], *(part[1:] for part in parts[1:])]).to(weight)}
+        return self._fixed[key]
 
     def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
         if self.kind == "printed":

@@ -143,12 +143,13 @@ class PolynomialModel(BankModel):
         """`C`."""
         return self.out.weight.shape[1]
 
-    def _order(self, operators: Operators, hidden: Tensor) -> Order:
+    def order_for(self, operators: Operators, nodes: int, width: int) -> Order:
+        """As elsewhere, but dropout inside the residual layers cannot be collapsed."""
         if self.training and self.dropout > 0 and self.dropout_mode == "residual":
             if self.order == "collapsed":
                 raise ConfigError("dropout inside the residual layers cannot be collapsed; use order auto or recursive")
             return "recursive"
-        return super()._order(operators, hidden)
+        return super().order_for(operators, nodes, width)
 
     def _terms(self, index: int) -> tuple[Tensor, Tensor | None]:
         """`Vᵀ` `[L + 1, C, h]` and `b` `[L + 1, C]` of one operator."""

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from gpcn.graph import Split
 from gpcn.nn import NodeClassifier
+from gpcn.nn.direct import DirectPass, covers
+from gpcn.training.adam import Adam, Group
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import HISTORY, TrainingLoop, loss_and_score, misfit
 from gpcn.training.problem import Problem
@@ -44,6 +46,10 @@ class Trainer(TrainingLoop):
         self.parameters = list(self.model.parameters())
         self.buffers = list(self.model.buffers())
         self.optimizer = _optimizer(self.model, config)
+        x, adjacency = problem.x, problem.adjacency
+        self.direct: DirectPass | None = None
+        if covers(self.model, x, adjacency):
+            self.direct = DirectPass(self.model, x, adjacency, self.train, self.train_labels, self.class_weights)
         self.best = [parameter.detach().clone() for parameter in self.parameters]
         self.best_buffers = [buffer.clone() for buffer in self.buffers]
 
@@ -59,6 +65,13 @@ class Trainer(TrainingLoop):
 
     def step(self) -> None:
         """One epoch."""
+        if self.direct is not None:
+            self.optimizer.zero_grad()
+            loss, evaluated = self.direct(self.drops)
+            self._remember(self._judge(loss, evaluated), [])
+            self.optimizer.step()
+            self.epoch += 1
+            return
         buffers = [buffer.clone() for buffer in self.buffers]  # the training pass may change them
         if self.drops or self.evaluates_otherwise:
             evaluated = self.evaluate()
@@ -115,7 +128,7 @@ class Trainer(TrainingLoop):
                     raise ValueError(f"the optimizer's state of weight {i} is incomplete")
                 if any(keys[key].shape != parameter.shape for key in ("exp_avg", "exp_avg_sq")):
                     raise ValueError(f"the optimizer's state of weight {i} has another shape")
-                moved = {key: value.to(parameter.device if key != "step" else "cpu") for key, value in keys.items()}
+                moved = {key: value.to(parameter.device) for key, value in keys.items()}
                 self.optimizer.state[parameter] = {key: value.clone() for key, value in moved.items()}
             torch.set_rng_state(tensors["random"])
             self._restore_progress(text)
@@ -143,7 +156,7 @@ def _evaluates_otherwise(model: NodeClassifier) -> bool:
     return any(isinstance(module, torch.nn.modules.batchnorm._BatchNorm) for module in model.modules())
 
 
-def _optimizer(model: NodeClassifier, config: TrainConfig) -> torch.optim.Optimizer:
+def _optimizer(model: NodeClassifier, config: TrainConfig) -> Adam:
     """Adam with the coefficients (θ, GPRGNN's γ), W_A and μ as groups of their own."""
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
@@ -155,7 +168,4 @@ def _optimizer(model: NodeClassifier, config: TrainConfig) -> torch.optim.Optimi
         if name == "mu_logit":
             lr, decay = (config["mu_lr"] if config["mu_lr"] >= 0 else lr), 0.0
         groups.setdefault((lr, decay), []).append(parameter)
-    described = [{"params": each, "lr": lr, "weight_decay": decay} for (lr, decay), each in groups.items()]
-    if not described:
-        described = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": config["lr"], "weight_decay": 0.0}]
-    return torch.optim.Adam(described, fused=model.device.type in ("cpu", "cuda"))
+    return Adam([Group(each, lr, decay) for (lr, decay), each in groups.items()])

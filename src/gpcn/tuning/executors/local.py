@@ -1,4 +1,7 @@
-"""Processes of this machine, one thread each. The graph's arrays lie in one file that all of them map, not copy."""
+"""Processes of this machine, one thread each. The graph's arrays lie in one file that all of them map, not copy.
+
+A process needs `START` seconds before it helps, so this one begins alone; what is done by then needed no other.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import mmap
 import os
 import pickle
 import tempfile
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import wait
@@ -17,21 +21,41 @@ from pathlib import Path
 from typing import Any, cast
 
 from gpcn.graph import Graph
-from gpcn.training.parallel import die_with, interrupts_ignored
+from gpcn.training.parallel import START, WORTH, die_with, interrupts_ignored
 from gpcn.tuning.executors import RETRIES, gone, left
-from gpcn.tuning.tasks import Evaluator, Outcome, Task
+from gpcn.tuning.tasks import Evaluator, Outcome, Task, TimeOver
 
 
 class LocalExecutor:
-    """`jobs` processes, as many as cores by default; started when they are first needed."""
+    """`jobs` processes, started when they are needed; by default as many as cores, and only for work that lasts."""
 
     def __init__(self, graph: Graph, jobs: int | None = None) -> None:
         self.workers = jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
-        self._shared = SharedGraph(graph)
+        self._graph = graph
+        self._alone = WORTH * START  # seconds of work before another process is started
+        self._here: Evaluator | None = Evaluator(graph) if jobs is None else None
+        self._shared: SharedGraph | None = None
         self._pool: list[_Worker] = []
 
     def run(self, tasks: Sequence[Task], until: float = math.inf) -> Iterator[tuple[Task, Outcome]]:
         """Every task with its outcome, as far as time allows."""
+        waiting = deque(tasks)
+        while waiting and self._here is not None:
+            start = time.monotonic()
+            try:
+                outcome = self._here.evaluate(waiting[0], min(until, start + self._alone))
+            except TimeOver:
+                outcome = None
+            self._alone -= time.monotonic() - start
+            if self._alone <= 0:
+                self._here = None
+            if outcome is not None:
+                yield waiting.popleft(), outcome
+            elif time.monotonic() >= until:
+                return
+        yield from self._by_workers(waiting, until)
+
+    def _by_workers(self, tasks: Iterable[Task], until: float) -> Iterator[tuple[Task, Outcome]]:
         waiting = deque((task, 1) for task in tasks)
         busy: dict[Any, tuple[_Worker, Task, int]] = {}
         try:
@@ -67,7 +91,8 @@ class LocalExecutor:
         """End the workers."""
         for worker in list(self._pool):
             self._lose(worker)
-        self._shared.close()
+        if self._shared is not None:
+            self._shared.close()
 
     def _idle(self, busy: set[int]) -> _Worker:
         for worker in list(self._pool):
@@ -75,6 +100,7 @@ class LocalExecutor:
                 if worker.process.is_alive():
                     return worker
                 self._lose(worker)
+        self._shared = self._shared or SharedGraph(self._graph)
         self._pool.append(_Worker.start(self._shared))
         return self._pool[-1]
 

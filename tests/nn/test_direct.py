@@ -1,0 +1,97 @@
+"""The written-out pass against autograd, in float64: loss, logits and every gradient; and when it is used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from gpcn import Graph, TrainConfig, synthesize
+from gpcn.nn import GPCN, NodeClassifier, SparseOperator
+from gpcn.nn.direct import DirectPass, covers
+from gpcn.nn.multi import MultiGPCN
+from gpcn.training.problem import Problem
+from gpcn.training.trainer import Trainer
+from tests.nn.test_bank import CLASSES, KINDS, OPERATORS, build, typed_graph
+
+LINEAR = [name for name in KINDS if "blocks" not in name]
+TRAIN = torch.tensor([0, 3, 4, 7, 11, 12, 18])
+
+
+def by_autograd(model: NodeClassifier, x: object, graph: Graph, labels: torch.Tensor, weights: torch.Tensor | None):
+    model.zero_grad()
+    logits = model(x, graph)
+    loss = F.cross_entropy(logits[TRAIN], labels[TRAIN], weights)
+    loss.backward()
+    return loss.detach(), {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize(("count", "layers"), [(1, 1), (1, 4), (2, 2), (6, 3)])
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_pass_equals_autograd(name: str, count: int, layers: int, dropout: float, sparse: bool) -> None:
+    graph = typed_graph()
+    labels = torch.tensor(graph.labels)
+    model = build(name, ",".join(OPERATORS[:count]), layers, bias=layers != 2)
+    model.order = "collapsed"
+    model.dropout = model.features.dropout = model.features.last_dropout = dropout
+    x = torch.tensor(graph.features, dtype=torch.float64)
+    x = SparseOperator.from_torch((x * (x > 0)).to_sparse_csr()) if sparse else x
+    weights = torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64)[:CLASSES] if layers == 3 else None
+
+    model.train()
+    torch.manual_seed(7)
+    loss, wanted = by_autograd(model, x, graph, labels, weights)
+    with torch.no_grad():
+        expected = model.eval()(x, graph)
+
+    model.zero_grad()
+    torch.manual_seed(7)
+    direct_loss, logits = DirectPass(model, x, graph, TRAIN, labels[TRAIN], weights)(dropout > 0)
+    torch.testing.assert_close(direct_loss, loss, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
+    for parameter, gradient in ((name, each.grad) for name, each in model.named_parameters()):
+        torch.testing.assert_close(gradient, wanted[parameter], rtol=1e-9, atol=1e-9, msg=parameter)
+
+
+def test_what_the_pass_covers() -> None:
+    graph = typed_graph()
+    x = torch.tensor(graph.features)
+    sizes = (x.shape[1], 64, CLASSES)
+
+    def covered(model: NodeClassifier) -> bool:
+        return covers(model, x, graph)
+
+    assert covered(GPCN(*sizes, order="collapsed"))
+    assert covered(GPCN(*sizes))
+    assert covered(GPCN(*sizes, dropout_mode="residual", dropout=0.0))
+    assert covered(MultiGPCN(*sizes, operators="rich"))
+    assert not covered(GPCN(*sizes, dropout_mode="residual", dropout=0.3))
+    assert not covered(GPCN(*sizes, order="recursive"))
+    assert not covered(MultiGPCN(*sizes, blocks=2))
+    assert not covered(torch.nn.Linear(2, 2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", ["gpcn", "gpcn-link", "agpcn", "agpcn-link", "multi-gpcn-link", "gcn"])
+def test_training_is_the_same_either_way(
+    model: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    torch.set_default_dtype(torch.float64)
+    request.addfinalizer(lambda: torch.set_default_dtype(torch.float32))
+    graph = synthesize(nodes=150, directed=True, features=12, splits=1, seed=1)
+    config = TrainConfig.of(model, hidden=16, epochs=30, dropout=0.3)
+
+    def trained() -> Trainer:
+        problem = Problem.of(graph, config)
+        problem = replace(problem, x=problem.x.to(dtype=torch.float64))
+        trainer = Trainer(problem, config, graph.splits[0], 0)
+        trainer.run()
+        return trainer
+
+    written_out = trained()
+    assert (written_out.direct is not None) == (model != "gcn")
+    monkeypatch.setattr("gpcn.training.trainer.covers", lambda *_: False)
+    torch.testing.assert_close(written_out.best_logits(), trained().best_logits(), rtol=1e-7, atol=1e-7)
