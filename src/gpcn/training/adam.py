@@ -23,7 +23,7 @@ class Group:
 
 
 class Adam:
-    """To the bit what `torch.optim.Adam(fused=True)` does, at a fifth of its cost where weights are few.
+    """To the bit what `torch.optim.Adam(fused=True)` does.
 
     Attributes:
         state: of each weight, under the names that PyTorch's optimizers use.
