@@ -22,7 +22,10 @@ from gpcn.paper.rows import ABLATION, REPRODUCTION, SPLITS, as_text, read
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
-AT_HAND = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin", "cora", "citeseer", "twitch-de")
+NINE = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin", "cora", "citeseer", "twitch-de")
+AT_HAND = (*NINE, "deezer-europe", "pubmed")
+TOO_SLOW = {("deezer-europe", "gpcn-link", "paper"), ("pubmed", "agpcn-link", "paper")}
+"""Ten minutes a split, and validation nodes of the first prefer our recipe: not trained on all splits."""
 
 
 def command(*words: object) -> list[str]:
@@ -186,12 +189,25 @@ class TestCommitted:
     def test_every_method_is_there_on_every_dataset_at_hand_and_the_family_with_both_recipes(self) -> None:
         there = {(row["dataset"], row["method"], row["recipe"]) for row in self.table if row["mean"]}
         assert {(dataset, method, "ours") for dataset in AT_HAND for method in METHODS} <= there
-        assert {(dataset, method, "paper") for dataset in AT_HAND for method in FAMILY} <= there
+        assert {(dataset, method, "paper") for dataset in AT_HAND for method in FAMILY} - TOO_SLOW <= there
 
     def test_the_chosen_recipes_reach_the_paper_within_a_deviation(self) -> None:
         for row in self.table:
             if row["method"] in FAMILY and row["chosen"]:
                 assert float(row["mean"]) >= float(row["paper_mean"]) - float(row["paper_std"]), row
+
+    def test_most_cells_of_the_family_reach_the_mean_and_most_baselines_are_within_a_deviation(self) -> None:
+        chosen = [row for row in self.table if row["chosen"] and row["paper_mean"]]
+        family = [row for row in chosen if row["method"] in FAMILY]
+        assert len(family) == 44
+        assert sum(float(row["mean"]) >= float(row["paper_mean"]) for row in family) >= 34
+        baselines = [row for row in chosen if row["method"] not in FAMILY]
+        near = [row for row in baselines if float(row["mean"]) >= float(row["paper_mean"]) - float(row["paper_std"])]
+        assert len(near) >= 0.92 * len(baselines)
+        notes = (ROOT / "docs" / "paper-notes.md").read_text()
+        for row in baselines:
+            title = {"gprgnn": "GPR-GNN", "mixhop": "MixHop"}.get(row["method"], row["method"].upper())
+            assert row in near or f"| {row['dataset']} | {title} |" in notes  # each exception is explained
 
     def test_the_ablations_have_every_point_on_three_splits(self) -> None:
         for what, file in (("figure-1", "ablation.csv"), ("figure-2", "ablation.csv"), ("variants", "variants.csv")):
@@ -240,11 +256,11 @@ class TestCommitted:
 
     def test_auto_is_within_one_std_of_what_was_tuned_on_seven_of_nine(self) -> None:
         table = read(RESULTS / "auto.csv", automatic.COLUMNS)
-        assert {(row["dataset"], row["split"]) for row in table} == set(product(AT_HAND, ("0", "1", "2")))
+        assert {(row["dataset"], row["split"]) for row in table} == set(product(NINE, ("0", "1", "2")))
         assert all(row["budget"] == "5m" and float(row["seconds"]) < 330 for row in table)
         assert all("+changes" not in row["commit"] for row in table)
         found = automatic.comparison(table, self.table, self.splits)
-        assert len(found) == len(AT_HAND)
+        assert len(found) == len(NINE)
         assert sum(row["within"] for row in found) >= 7
 
     def test_published_numbers_stand_beside(self) -> None:
