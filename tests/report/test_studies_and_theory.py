@@ -39,9 +39,8 @@ def test_progress_shows_every_configuration_and_never_falls(studied: StudyMateri
     assert len(scored) < 24 == studied.found["configurations"]
     best = spec["data"][-1]["y"]
     assert best == sorted(best)
-    assert best[-1] == pytest.approx(
-        max(row["score"] for row in studied.found["history"] if row["state"] == "complete")
-    )
+    highest = max(row["score"] for row in studied.found["history"] if row["state"] == "complete")
+    assert best[-1] == pytest.approx(highest, abs=1e-3)  # the figure has five digits
 
 
 def test_parallel_coordinates_lead_through_the_values_of_each_configuration(studied: StudyMaterial) -> None:
