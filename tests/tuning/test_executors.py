@@ -76,6 +76,19 @@ def test_by_default_work_that_lasts_goes_on_in_processes(expected: dict[tuple[in
     executor.close()
 
 
+def test_by_default_many_tasks_are_seen_to_last_from_the_second_on(
+    expected: dict[tuple[int, int], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = LocalExecutor(GRAPH)
+    monkeypatch.setattr("gpcn.tuning.executors.local.START", 0.001)
+    found = executor.run(TASKS)
+    first = [next(found), next(found)]
+    assert executor._pool == []
+    assert scores([*first, *found]) == expected
+    assert executor._pool
+    executor.close()
+
+
 class TestContract:
     def test_every_task_once_with_the_outcome_of_any_other_executor(
         self, executor: Executor, expected: dict[tuple[int, int], object]

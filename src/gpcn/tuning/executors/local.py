@@ -32,7 +32,8 @@ class LocalExecutor:
     def __init__(self, graph: Graph, jobs: int | None = None) -> None:
         self.workers = jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
         self._graph = graph
-        self._alone = WORTH * START  # seconds of work before another process is started
+        self._alone = WORTH * START  # seconds of work at most before another process is started
+        self._warm = False
         self._here: Evaluator | None = Evaluator(graph) if jobs is None else None
         self._shared: SharedGraph | None = None
         self._pool: list[_Worker] = []
@@ -46,8 +47,11 @@ class LocalExecutor:
                 outcome = self._here.evaluate(waiting[0], min(until, start + self._alone))
             except TimeOver:
                 outcome = None
-            self._alone -= time.monotonic() - start
-            if self._alone <= 0:
+            taken = time.monotonic() - start
+            self._alone -= taken
+            lasts = self._warm and (len(waiting) - 1) * taken > WORTH * START
+            self._warm = True  # the first task also loads libraries, and tells nothing of the others
+            if self._alone <= 0 or lasts:
                 self._here = None
             if outcome is not None:
                 yield waiting.popleft(), outcome
