@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from gpcn.paper import operators, recipes, rows
+from gpcn.paper import operators, recipes, reproduction, rows
+from gpcn.paper.evaluations import Question
 from gpcn.paper.published import FAMILY
 from gpcn.paper.reproduction import Measured
 
@@ -28,6 +31,34 @@ def test_what_the_paper_has_is_not_trained_again() -> None:
     }
     assert ("minesweeper", "link") in there
     assert operators.wanted(["chameleon"], ["link"]) == []
+
+
+def test_deep_models_have_three_splits_where_their_epochs_take_long() -> None:
+    cells = operators.wanted(["tolokers", "texas"], ["deep-gpcn", "trees"])
+    assert {(cell.dataset, cell.method): cell.most_splits for cell in cells} == {
+        ("tolokers", "deep-gpcn"): 3,
+        ("tolokers", "trees"): None,
+        ("texas", "deep-gpcn"): None,
+        ("texas", "trees"): None,
+    }
+
+
+def test_a_cell_is_trained_on_no_more_splits_than_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    class Answers:
+        def answer(self, questions: Iterable[Question], progress: object = None) -> list[dict[str, object]]:
+            numbers = [question.split for question in questions]
+            asked.extend(numbers)
+            return [{"test": 1.0, "val": 1.0, "seconds": 1.0, "commit": "c", "epochs": 1} for _ in numbers]
+
+    monkeypatch.setattr(reproduction, "why_missing", lambda dataset: "")
+    monkeypatch.setattr(reproduction, "load_once", lambda dataset: SimpleNamespace(splits=range(10)))
+    cell = operators.wanted(["tolokers"], ["deep-gpcn"])[0]
+    measured = reproduction.measure([cell], Answers())  # type: ignore[arg-type]
+    assert asked == [0, 1, 2] * 2
+    assert [line["split"] for line in measured.splits] == [0, 1, 2]
+    assert measured.table[0]["splits"] == 3
 
 
 def test_rows_of_the_reproduction_stand_beside_the_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,12 @@ KEY = ("dataset", "method", "recipe")
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one dataset by one recipe."""
+    """One method on one dataset by one recipe, on no more than the first `most_splits` where its epochs take long."""
 
     dataset: str
     method: str
     recipe: Recipe
+    most_splits: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,10 @@ def measure(
         if max(numbers[dataset]) >= count:
             raise ConfigError(f"there is no split {max(numbers[dataset])}; {dataset} has splits 0 to {count - 1}")
     asked = [
-        [Question(cell.dataset, cell.recipe.config(seed=seed), split) for split in numbers.get(cell.dataset, ())]
+        [
+            Question(cell.dataset, cell.recipe.config(seed=seed), split)
+            for split in numbers.get(cell.dataset, [])[: cell.most_splits]
+        ]
         for cell in wanted
     ]
     evaluations.answer((question for questions in asked for question in questions), progress)
