@@ -19,7 +19,7 @@ from torch import Tensor
 
 from gpcn.errors import ConfigError
 from gpcn.nn.adjacency import AdjacencyLike
-from gpcn.nn.bank_model import BankModel
+from gpcn.nn.bank_model import BankModel, Reading
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.polynomial import bank_horner
 
@@ -43,7 +43,7 @@ def can_be_decomposed(kind: type[NodeClassifier], settings: Mapping[str, Any]) -
 @torch.no_grad()
 def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Iterator[tuple[str, Tensor]]:
     """Name and `[N, C]` of each part, one at a time; they add up to `model(x, adjacency)`."""
-    model, x = _checked(model), as_features(x)
+    model, x = checked(model), as_features(x)
     reading = model.read(adjacency, None, x.shape[0])
     pieces, names = model.pieces(), iter(model.part_names())
     hidden = model.hidden(x, reading)  # [N, h]
@@ -62,34 +62,54 @@ def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Itera
         yield BIAS, bank_horner(reading.operators, model.depths, pieces.bias.expand(len(hidden), *pieces.bias.shape))
 
 
+@dataclass(frozen=True)
+class Route:
+    """How much of each node reaches some nodes through one part: `weights` `[N]`.
+
+    `power` is the part's index in `Pieces.terms`, or `link` its index in `Pieces.links`.
+    """
+
+    part: str
+    weights: Tensor
+    power: int = 0
+    link: int | None = None
+
+
+def routes(model: BankModel, reading: Reading, nodes: Tensor) -> Iterator[Route]:
+    """The way back from `nodes` `[N, 1]` (one for the node that is explained) through every part but the bias."""
+    names = iter(model.part_names())
+    yield Route(next(names), nodes.squeeze(1))
+    power = 0
+    for operator, depth in zip(reading.operators, model.depths, strict=True):
+        row = nodes  # nodesᵀ O^k, standing
+        for _ in range(depth):
+            row, power = operator.T @ row, power + 1
+            yield Route(next(names), row.squeeze(1), power)
+    for number, (name, operator) in enumerate(zip(model.link_names(), reading.links, strict=True)):
+        yield Route(name, (operator.T @ nodes).squeeze(1), link=number)
+
+
 @torch.no_grad()
 def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: int) -> Iterator[Sources]:
     """What every node gives to `node` at each hop and through links; biases come from no node."""
-    model, x = _checked(model), as_features(x)
+    model, x = checked(model), as_features(x)
     reading = model.read(adjacency, None, x.shape[0])
-    pieces, names = model.pieces(), iter(model.part_names())
+    pieces = model.pieces()
     hidden = model.hidden(x, reading)
     itself = hidden.new_zeros(len(hidden), 1)
     itself[node] = 1
-
-    def through(name: str, row: Tensor, term: Tensor) -> Sources:
-        near = row.squeeze(1).nonzero().squeeze(1)
-        return Sources(name, near, row[near] * F.linear(hidden[near], term))
-
-    yield through(next(names), itself, pieces.terms[0])
-    index = 0
-    for operator, depth in zip(reading.operators, model.depths, strict=True):
-        row = itself  # row `node` of O^k, standing
-        for _ in range(depth):
-            row, index = operator.T @ row, index + 1
-            yield through(next(names), row, pieces.terms[index])
-    for name, operator, link in zip(model.link_names(), reading.links, pieces.links, strict=True):
-        row = operator.T @ itself
-        linked = row.squeeze(1).nonzero().squeeze(1)
-        yield Sources(name, linked, row[linked] * link[linked])
+    for route in routes(model, reading, itself):
+        near = route.weights.nonzero().squeeze(1)
+        gives = (
+            pieces.links[route.link][near]
+            if route.link is not None
+            else F.linear(hidden[near], pieces.terms[route.power])
+        )
+        yield Sources(route.part, near, route.weights[near].unsqueeze(1) * gives)
 
 
-def _checked(model: NodeClassifier) -> BankModel:
+def checked(model: NodeClassifier) -> BankModel:
+    """`model`, where its logits are a sum over hops and it is ready to be evaluated."""
     if not isinstance(model, BankModel) or getattr(model, "blocks", 1) > 1:
         raise ConfigError(f"{type(model).__name__} cannot be decomposed: its logits are not a sum over hops")
     if model.training:
