@@ -10,6 +10,7 @@ import torch
 
 from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, synthesize, train
 from gpcn.explanation import carried, explain, position
+from gpcn.sentences import phrase
 from gpcn.training.fitted import Fitted
 from gpcn.training.prediction import predict
 from gpcn.training.runs import Run
@@ -44,6 +45,47 @@ def test_the_account_adds_up_to_the_prediction(run: Run, graph: Graph) -> None:
             assert [part["part"] for part in found["parts"]] == ["features", "hop 1", "hop 2", "hop 3", "links", "bias"]
             ratio = found["probability"] / found["runner_up_probability"]
             assert np.log(ratio) == pytest.approx(found["sum"]["margin"], abs=1e-9)
+
+
+def test_features_links_and_biases_are_the_lead(run: Run, graph: Graph) -> None:
+    for given, name in ((graph, "feature "),):
+        found = explain(run, given, "person 57", top=10_000)
+        assert sum(found["origins"].values()) == pytest.approx(found["sum"]["margin"], abs=1e-9)
+        assert sum(share["margin"] for share in found["features"]) == pytest.approx(found["origins"]["features"])
+        assert all(share["itself"] + share["others"] == pytest.approx(share["margin"]) for share in found["features"])
+        links = next(part["margin"] for part in found["parts"] if part["part"] == "links")
+        assert found["origins"]["links"] == pytest.approx(links, abs=1e-9)
+        assert found["features"][0]["feature"].startswith(name)
+        sizes = [abs(share["margin"]) for share in found["features"]]
+        assert sizes == sorted(sizes, reverse=True)
+        assert len(explain(run, given, "person 57", top=2)["features"]) == 2
+
+
+def test_a_person_would_say_it_in_five_sentences(run: Run, graph: Graph) -> None:
+    found = explain(run, graph, "person 57")
+    assert 2 <= len(found["sentences"]) <= 5
+    assert found["sentences"][0].startswith(f"person 57 is predicted {found['predicted']} with ")
+    strongest = max(found["parts"], key=lambda part: part["margin"])
+    assert f"({strongest['margin']:+.2f})" in found["sentences"][1]
+    assert phrase(strongest["part"]) in found["sentences"][1]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("features", "its own features"),
+        ("hop 1", "its neighbours"),
+        ("hop 3", "nodes 3 steps away"),
+        ("links", "who it is linked to"),
+        ("links in-raw", "which nodes that point to it"),
+        ("out-raw hop 1", "how many and which nodes it points to"),
+        ("in-row hop 2", "nodes that point to it, 2 steps away"),
+        ("out-row:pays [b] hop 1", "nodes it points to by pays [b]"),
+        ("bias", "the general level"),
+    ],
+)
+def test_parts_in_words(part: str, words: str) -> None:
+    assert phrase(part) == words
 
 
 def test_neighbours_come_with_name_label_and_role(run: Run, graph: Graph) -> None:

@@ -15,6 +15,9 @@ from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.nn import bank as banks
 from gpcn.nn import decomposition, zoo
+from gpcn.nn.attribution import attributions
+from gpcn.nn.bank_model import BankModel
+from gpcn.sentences import sentences
 from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
 from gpcn.types import ROLES, UNKNOWN
@@ -36,7 +39,8 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
 
     Every number is a share of a logit: `winner` of the predicted class's own, `margin` of its lead over the runner-up.
     Adding the same number to all logits changes no probability, so `margin` is what can be compared between parts,
-    and what the `top` nodes of each part are chosen by.
+    and what the `top` nodes of each part and the `top` features are chosen by. A feature's share is exact
+    (`nn.attribution`): what it gives as the node's own, and what it gives as a feature of `others`.
     """
     number = chosen_split(run, split)
     place = position(graph, node)
@@ -63,7 +67,8 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
             for near, at in zip(nodes, order, strict=True)
         ]
         behind.append({"part": found.part, "nodes": len(found.nodes), "top": told})
-    return {
+    features, origins = _features(fitted, decomposition.checked(model), place, winner, runner_up)
+    account = {
         "run": str(run.path),
         "model": run.config.model,
         "graph": graph.name,
@@ -78,8 +83,44 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
         "sum": shares(logits),
         "parts": [{"part": name, **shares(part)} for name, part in parts.items()],
         "sources": behind,
+        "features": features[:top],
+        "origins": origins,
         "notes": list(fitted.notes),
     }
+    return account | {"sentences": sentences(account)}
+
+
+def _features(
+    fitted: Fitted, model: BankModel, node: int, winner: int, runner_up: int
+) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """The share of the lead that each input feature has, the largest first: of the node's own, and of others'.
+
+    Beside it what all features, links and biases give together; these three are the lead.
+    """
+    nodes = torch.zeros(fitted.graph.num_nodes, dtype=torch.float64)
+    lead = torch.zeros(len(fitted.run.label_names()), dtype=torch.float64)
+    nodes[node], lead[winner], lead[runner_up] = 1, 1, -1
+    shares = torch.zeros(2, fitted.graph.num_features, dtype=torch.float64)
+    origins = {"features": 0.0, "links": 0.0, "biases": 0.0}
+    for part in attributions(model, fitted.problem.x, fitted.problem.adjacency, nodes, lead):
+        real = part.features >= 0
+        whose = (part.nodes[real] != node).long()
+        shares.index_put_((whose, part.features[real].long()), part.shares[real], accumulate=True)
+        origins["links" if part.part in model.link_names() else "biases"] += float(part.shares[~real].sum())
+    origins["features"] = float(shares.sum())
+    names = fitted.run.graph["feature_names"]
+    order = shares.sum(0).abs().argsort(descending=True, stable=True)
+    listed = [
+        {
+            "feature": f"feature {feature}" if names is None else names[feature],
+            "margin": float(shares[:, feature].sum()),
+            "itself": float(shares[0, feature]),
+            "others": float(shares[1, feature]),
+        }
+        for feature in order.tolist()
+        if shares[:, feature].any()
+    ]
+    return listed, origins
 
 
 def carried(fitted: Fitted, number: int) -> Carried:

@@ -25,7 +25,7 @@ def explain(
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
-    """Take a prediction apart: features, neighbours at each hop, links.
+    """Take a prediction apart: features, neighbours at each hop, links; exactly, to the single feature.
 
     Example: [bold]gpcn explain runs/gpcn-link --node alice[/bold]
     """
@@ -57,6 +57,21 @@ def show(found: dict[str, Any], to: Console) -> None:
         rows.add_row(safe(part["part"]), *_pair(part), _bar(part["margin"], longest))
     rows.add_row("sum", *_pair(found["sum"]), style="bold")
     to.print(rows, highlight=False)
+    for sentence in found["sentences"][1:]:
+        to.print(safe(sentence), highlight=False)
+    if found["features"]:
+        columns = (f"lead over {other}", "of its own", "of others")
+        features = table("feature", *columns, numeric=columns)
+        for feature in found["features"]:
+            values = (f"{feature[name]:+.3f}" for name in ("margin", "itself", "others"))
+            features.add_row(safe(feature["feature"]), *values)
+        to.print("\nfeatures that count most", highlight=False)
+        given = found["origins"]
+        features.caption = (
+            f"all features {given['features']:+.3f}, links {given['links']:+.3f}, biases {given['biases']:+.3f}: "
+            "together the lead"
+        )
+        to.print(features, highlight=False)
     for each in found["sources"]:
         behind = table("node", "label", "role", "for", "lead", numeric=("for", "lead"))
         for near in each["top"]:

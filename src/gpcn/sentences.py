@@ -1,0 +1,77 @@
+"""An account of a prediction (`explanation.explain`) in the few sentences that a person would say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST = 2  # names in a sentence
+NEGLIGIBLE = 0.05  # of the largest part
+DIRECTIONS = {"out": "nodes it points to", "in": "nodes that point to it", "both": "neighbours"}
+
+
+def phrase(part: str) -> str:
+    """What a part of the logits is, in words: `hop 2` is `nodes 2 steps away`."""
+    if part == "features":
+        return "its own features"
+    if part == "bias":
+        return "the general level"
+    direction = re.search(r"\b(out|in|both)-", part)
+    if part.startswith("links"):
+        return "who it is linked to" if direction is None else f"which {DIRECTIONS[direction[1]]}"
+    relation, hop = re.search(r":(.*) hop \d+$", part), re.search(r"hop (\d+)$", part)
+    reached = DIRECTIONS[direction[1]] if direction else "its neighbours"
+    if hop is not None and hop[1] != "1":
+        reached = f"nodes {hop[1]} steps away" if direction is None else f"{reached}, {hop[1]} steps away"
+    how = "how many and which " if "-raw" in part else ""
+    return f"{how}{reached}" + (f" by {relation[1]}" if relation else "")
+
+
+def sentences(account: Mapping[str, Any]) -> list[str]:
+    """At most five: the prediction, what carries it, which nodes, which features, and what speaks against it."""
+    lead = account["sum"]["margin"]
+    result = [
+        f"{account['node']} is predicted {account['predicted']} with {account['probability']:.1%} (next: "
+        f"{account['runner_up']}, {account['runner_up_probability']:.1%}), a lead of {lead:+.2f} in the logits."
+    ]
+    largest = max(abs(part["margin"]) for part in account["parts"])
+    ordered = sorted(account["parts"], key=lambda part: -part["margin"])
+    reasons = [part for part in ordered if part["margin"] > NEGLIGIBLE * largest]
+    against = [part for part in reversed(ordered) if part["margin"] < -NEGLIGIBLE * largest]
+    if reasons:
+        result.append(f"Mostly because of {_listed([_part(part) for part in reasons])}.")
+    behind = _nodes(account["sources"], {part["part"] for part in reasons[:MOST]})
+    if behind:
+        result.append(f"Above all {_listed(behind)}.")
+    features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
+    if features:
+        result.append(f"Of the features {_listed([_feature(feature) for feature in features])} count most.")
+    if against:
+        result.append(f"Against it: {_listed([_part(part) for part in against])}.")
+    return result
+
+
+def _part(part: Mapping[str, Any]) -> str:
+    return f"{phrase(part['part'])} ({part['margin']:+.2f})"
+
+
+def _nodes(sources: Sequence[Mapping[str, Any]], parts: set[str]) -> list[str]:
+    """The nodes that give most through these parts together."""
+    totals: dict[str, float] = {}
+    for source in sources:
+        if source["part"] in parts:
+            for near in source["top"]:
+                if not near["itself"]:
+                    totals[near["node"]] = totals.get(near["node"], 0.0) + near["margin"]
+    ranked = sorted((name for name in totals if totals[name] > 0), key=lambda name: -totals[name])
+    return [f"{name} ({totals[name]:+.2f})" for name in ranked]
+
+
+def _feature(feature: Mapping[str, Any]) -> str:
+    whose = "" if abs(feature["itself"]) >= abs(feature["others"]) else ", of others"
+    return f"{feature['feature']} ({feature['margin']:+.2f}{whose})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names[:MOST])
