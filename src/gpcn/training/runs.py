@@ -2,7 +2,7 @@
 
     config.json        configuration, graph (name, fingerprint, where it came from), names of classes and features
     environment.json   versions and machine
-    node_ids.npz       the graph's own node names, where it has them
+    node_ids.npz       the graph's own node names, where it has them: text and ends (data/packed_text.py)
     split-00/          checkpoint.json + tensors while running; then model.json + tensors, predictions.npz, epochs.csv,
                        result.json
     result.json        the summary over finished splits
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gpcn.atomic import replacing
-from gpcn.data.archives import read_npz
+from gpcn.data.packed_text import read_node_ids, write_node_ids
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.locking import locked
@@ -96,7 +96,7 @@ class Run:
         file = self.path / "node_ids.npz"
         if not file.is_file():
             return None
-        return [str(name) for name in read_npz(file, str(file))["node_ids"]]
+        return read_node_ids(file)
 
     def structure(self) -> Structure:
         """What kinds of links were trained on; runs older than banks of operators do not say, and do not need it."""
@@ -227,8 +227,7 @@ def _open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[
     told = json.loads(json.dumps(describe(graph, source)))
     _write_json(path / "environment.json", _environment())
     if graph.node_ids is not None:
-        with replacing(path / "node_ids.npz") as stream:
-            np.savez_compressed(stream, node_ids=np.array(graph.node_ids, dtype=np.str_))
+        write_node_ids(graph.node_ids, path / "node_ids.npz")
     _write_json(path / "config.json", {"format": FORMAT, "config": config.to_json(), "graph": told})
     return Run(path, config, told)
 
