@@ -62,7 +62,7 @@ def contents() -> dict[str, list[bytes]]:
         "csv": [EDGES + b"\0" + NODES, b"u;v\n1;2\n2;3\n\0name;class\n1;1.0\n2;0.0\n3;\n"],
         "jsonl": [lines(*links) + b"\0" + lines(*rows)],
         "tsv": [b"from\tto\n1\t2\n2\t3\n"],
-        "edges": [b"# comment\n1 2\n2 3 0.5\n", b"1,2\n2,3\n"],
+        "edges": [b"# comment\n1 2 1\n2 3 0.5\n", b"1,2\n2,3\n"],
         "npz": [
             native(),
             native(node_ids=list("abcdef"), label_names=["no", "yes"], weights=np.arange(1, 7)),

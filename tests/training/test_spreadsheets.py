@@ -50,7 +50,7 @@ def test_formulas_are_noted_and_made_harmless_on_request(hostile: tuple[Path, Pa
         assert next(csv.DictReader(stream))["node"] == EVIL
     safe = run_command("predict", run, "--out", tmp_path / "s.csv", "--safe-csv")
     assert safe.code == 0
-    assert "formula" not in safe.stdout
+    assert "begin like" not in safe.stdout
     with (tmp_path / "s.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert rows[0]["node"] == "'" + EVIL
