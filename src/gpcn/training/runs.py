@@ -2,7 +2,7 @@
 
     config.json        configuration, graph (name, fingerprint, where it came from), names of classes and features
     environment.json   versions and machine
-    node_ids.npz       the graph's own node names, where it has them
+    node_ids.npz       the graph's own node names, where it has them: text and ends (data/packed_text.py)
     split-00/          checkpoint.json + tensors while running; then model.json + tensors, predictions.npz, epochs.csv,
                        result.json
     result.json        the summary over finished splits
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gpcn.atomic import replacing
-from gpcn.data.archives import read_npz
+from gpcn.data.packed_text import read_node_ids, write_node_ids
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.locking import locked
@@ -96,7 +96,7 @@ class Run:
         file = self.path / "node_ids.npz"
         if not file.is_file():
             return None
-        return [str(name) for name in read_npz(file, str(file))["node_ids"]]
+        return read_node_ids(file)
 
     def structure(self) -> Structure:
         """What kinds of links were trained on; runs older than banks of operators do not say, and do not need it."""
@@ -140,6 +140,10 @@ def train(
     """
     from gpcn.training.problem import choose_device
 
+    if not isinstance(graph, Graph):
+        raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, such as gpcn.load gives")
+    if not isinstance(config, TrainConfig):
+        raise ConfigError(f"config is {config!r:.80}; expected a TrainConfig, such as TrainConfig.of('gpcn')")
     numbers = check_splits(graph, splits)
     kind = choose_device(device).type
     threads = parallel.threads_for(graph, config)
@@ -205,6 +209,8 @@ def check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
     if not graph.splits:
         raise DataError(f"{graph.name} has no splits; add a split column, or random ones with --random-splits 5")
     numbers = list(range(len(graph.splits))) if splits is None else sorted(set(splits))
+    if not numbers:
+        raise ConfigError(f"no split is named; expected some of 0 to {len(graph.splits) - 1}, or None for all")
     for number in numbers:
         if not 0 <= number < len(graph.splits):
             raise ConfigError(f"there is no split {number}; {graph.name} has splits 0 to {len(graph.splits) - 1}")
@@ -227,8 +233,7 @@ def _open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[
     told = json.loads(json.dumps(describe(graph, source)))
     _write_json(path / "environment.json", _environment())
     if graph.node_ids is not None:
-        with replacing(path / "node_ids.npz") as stream:
-            np.savez_compressed(stream, node_ids=np.array(graph.node_ids, dtype=np.str_))
+        write_node_ids(graph.node_ids, path / "node_ids.npz")
     _write_json(path / "config.json", {"format": FORMAT, "config": config.to_json(), "graph": told})
     return Run(path, config, told)
 
