@@ -47,7 +47,8 @@ ALLOWED = {  # room -> rooms of the package it may import
     "explanation": CORE | {"nn", "training", "sentences"},
     "sentences": set(),
     "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
-    "estimator": CORE | {"nn", "training", "splits", "tuning"},
+    "partial_labels": {"types"},
+    "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},
 }
 ONLY_IN = {
     "ray": "tuning",

@@ -6,13 +6,17 @@ to say that in scikit-learn's words:
 - **A graph as a parameter, node positions as `X`.** `GPCNClassifier(graph=graph).fit(nodes, labels)` sees the labels of
   `nodes` only, whatever the graph knows of others. This is the form for `cross_val_score` and `GridSearchCV`: each fold
   hides its test labels and predicts those positions.
-- **Features as `X`, links as an argument.** `fit(X, y, adjacency=A)` with -1 in `y` for nodes without a label, then
-  `predict(X, adjacency=A)`, on the same nodes or on others with links of their own. Without `adjacency` it is a plain
-  classifier of rows.
+- **Features as `X`, links as an argument.** `fit(X, y, adjacency=A)` with -1, `None` or NaN in `y` for nodes without a
+  label. `predict(X)` knows the links of the rows it was fitted on; other rows bring theirs, `predict(X, adjacency=B)`.
+  In a pipeline: `fit(X, y, gpcnclassifier__adjacency=A)`.
+
+`fit(X, y)` without any links warns where the model reads links: it is then a plain classifier of rows.
 """
 
 from __future__ import annotations
 
+import hashlib
+import warnings
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,13 +25,16 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
+from gpcn.partial_labels import unknown_labels, without_missing
 from gpcn.splits import random_splits
 from gpcn.types import UNKNOWN
 
+PREFIX = "model__"
+WITHOUT_LINKS = ("mlp", "logistic")
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
 
 
@@ -37,7 +44,8 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         model: a name that `gpcn models` lists, or `auto`: model and settings are chosen within `budget` seconds.
         graph: a `Graph`; then `X` holds node positions.
-        settings: hyperparameters and training settings by name, such as `{"hidden": 128, "layers": 4, "lr": 0.05}`.
+        settings: hyperparameters and training settings by name, such as `{"hidden": 128, "layers": 4, "lr": 0.05}`. For
+            a grid search each of them is a parameter too: `model__gamma`, `model__bias`, ...
         hidden: width, unless `settings` says otherwise.
         layers: highest power of the adjacency.
         dropout: share of entries zeroed while training.
@@ -89,7 +97,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: node positions `[n]` or `[n, 1]` where `graph` is set, else features `[N, q]`, dense or sparse.
-            y: labels `[n]`; with `adjacency`, -1 marks nodes without one.
+            y: labels `[n]`, numbers or text; -1, `None` or NaN marks nodes without one.
             adjacency: links `[N, N]` among the rows of `X`.
         """
         if self.graph is not None:
@@ -139,6 +147,13 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.graph is not None:
             return self.transduced_[_positions(X, self.graph)]
         features = validate_data(self, X, reset=False, **CHECKS)
+        if adjacency is None and self.fitted_rows_ is not None:
+            if _digest(features) != self.fitted_rows_:
+                raise ConfigError(
+                    f"X has {features.shape[0]} rows that are not those of fit, whose links were given; pass "
+                    "adjacency=, the links among these rows"
+                )
+            return self.transduced_
         return self._inductive(features, adjacency)
 
     def predict(self, X: Any, adjacency: Any = None) -> npt.NDArray[Any]:
@@ -146,6 +161,14 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         chosen: npt.NDArray[Any] = self.classes_[self.predict_proba(X, adjacency).argmax(axis=1)]
         return chosen
+
+    def set_params(self, **params: Any) -> GPCNClassifier:
+        """As in scikit-learn; `model__NAME` sets a hyperparameter or training setting of the model."""
+        settings = {name[len(PREFIX) :]: params.pop(name) for name in list(params) if name.startswith(PREFIX)}
+        super().set_params(**params)
+        if settings:
+            self.settings = {**(self.settings or {}), **settings}
+        return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, adjacency: Any = None) -> float:
         """Accuracy."""
@@ -164,9 +187,10 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return TrainConfig.of(self.model, seed=int(self.random_state or 0), **(chosen | (self.settings or {})))
 
     def _graph_with(self, nodes: npt.NDArray[np.int64], y: Any) -> Graph:
-        labels = self._encode(np.asarray(y))
-        if labels.shape != nodes.shape:
-            raise ConfigError(f"there are {labels.size} labels for {nodes.size} nodes; expected one each")
+        unknown = unknown_labels(y)
+        if unknown.shape != nodes.shape:
+            raise ConfigError(f"there are {unknown.size} labels for {nodes.size} nodes; expected one each")
+        nodes, labels = nodes[~unknown], self._encode(without_missing(np.asarray(y)[~unknown]))
         known = np.full(cast(Graph, self.graph).num_nodes, UNKNOWN)
         known[nodes] = labels
         conflict = np.flatnonzero(known[nodes] != labels)
@@ -178,16 +202,30 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(cast(Graph, self.graph), labels=known, splits=(), label_names=names)
 
     def _graph_of(self, X: Any, y: Any, adjacency: Any) -> Graph:
-        features, targets = validate_data(self, X, y, **CHECKS)
-        hidden = (
-            targets == UNKNOWN if adjacency is not None and targets.dtype.kind in "if" else np.zeros(len(targets), bool)
-        )
+        unknown = np.zeros(0, dtype=bool) if y is None else unknown_labels(y)
+        if adjacency is None or not unknown.any():  # scikit-learn's own words for what is wrong with X or y
+            features, targets = validate_data(self, X, y, **CHECKS)
+            unknown = np.zeros(len(targets), dtype=bool)
+        else:
+            features, targets = validate_data(self, X, **CHECKS), np.asarray(y)
+            check_consistent_length(features, targets)
         labels = np.full(len(targets), UNKNOWN)
-        labels[~hidden] = self._encode(targets[~hidden])
-        links = sp.csr_array((len(targets), len(targets))) if adjacency is None else adjacency
+        labels[~unknown] = self._encode(without_missing(targets[~unknown]))
+        self.fitted_rows_ = None if adjacency is None else _digest(features)
+        links = self._no_links(len(targets)) if adjacency is None else adjacency
         return Graph(
             adjacency=links, features=features, labels=labels, label_names=[str(name) for name in self.classes_]
         )
+
+    def _no_links(self, count: int) -> Any:
+        if self.model not in WITHOUT_LINKS:
+            warnings.warn(
+                f"fit was given no links, so {self.model} sees every row alone; pass adjacency=, or graph= to the "
+                "estimator, or choose a model of rows such as logistic",
+                UserWarning,
+                stacklevel=4,
+            )
+        return sp.csr_array((count, count))
 
     def _encode(self, targets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         check_classification_targets(targets)
@@ -239,6 +277,19 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _digest(features: Any) -> str:
+    """The same for the same rows in the same order."""
+    if sp.issparse(features):
+        rows = sp.csr_array(features)
+        arrays = [rows.indptr, rows.indices, rows.data]
+    else:
+        arrays = [features]
+    digest = hashlib.sha256(str(features.shape).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
 def _positions(X: Any, graph: Graph) -> npt.NDArray[np.int64]:
     nodes = np.asarray(X)
     if nodes.ndim == 2 and nodes.shape[1] == 1:
@@ -252,7 +303,10 @@ def _positions(X: Any, graph: Graph) -> npt.NDArray[np.int64]:
     if nodes.dtype.kind not in "iuf":
         raise ConfigError(f"X holds {nodes.dtype} values; expected node positions or a mask, because graph is set")
     if nodes.ndim != 1 or (nodes.size and not np.array_equal(nodes, np.floor(nodes))):
-        raise ConfigError(f"X has shape {nodes.shape}; expected node positions, because graph is set")
+        raise ConfigError(
+            f"X has shape {nodes.shape} and values such as {nodes.flat[0]}; expected node positions, because graph is "
+            "set (a scaler belongs before the graph, on its features)"
+        )
     nodes = nodes.astype(np.int64)
     if nodes.size and not (nodes.min() >= 0 and nodes.max() < graph.num_nodes):
         raise ConfigError(f"X names node {nodes.max()}; the graph has nodes 0 to {graph.num_nodes - 1}")

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpcn import ConfigError, GPCNClassifier, synthesize
@@ -15,6 +18,7 @@ GRAPH = synthesize(nodes=200, classes=3, degree=6, homophily=0.05, mixing="ring"
 @parametrize_with_checks(
     [GPCNClassifier(hidden=16, epochs=60, patience=30, lr=0.05, dropout=0.0, validation_fraction=0.2)]
 )
+@pytest.mark.filterwarnings("ignore:fit was given no links:UserWarning")
 def test_scikit_learns_own_checks(estimator, check) -> None:
     check(estimator)
 
@@ -28,8 +32,58 @@ def test_features_and_links_with_unlabelled_nodes() -> None:
     assert (found[100:] == GRAPH.labels[100:]).mean() > 0.7
     assert model.predict_proba(GRAPH.features, adjacency=GRAPH.adjacency).shape == (200, 3)
     assert model.score(GRAPH.features, GRAPH.labels, adjacency=GRAPH.adjacency) > 0.7
-    blind = GPCNClassifier(epochs=150, random_state=0).fit(GRAPH.features, y.clip(0), adjacency=None)
-    assert blind.n_iter_ > 0
+
+
+def test_the_links_of_fit_are_remembered_for_its_rows_and_asked_for_of_others() -> None:
+    model = GPCNClassifier(epochs=30).fit(GRAPH.features, GRAPH.labels, adjacency=GRAPH.adjacency)
+    expected = model.predict_proba(GRAPH.features, adjacency=GRAPH.adjacency)
+    np.testing.assert_allclose(model.predict_proba(GRAPH.features), expected, atol=1e-9)
+    for others in (GRAPH.features[:10], GRAPH.features[::-1].copy()):
+        with pytest.raises(ConfigError, match="rows that are not those of fit, .* pass adjacency="):
+            model.predict(others)
+    assert model.predict(GRAPH.features[:10], adjacency=sp.eye_array(10, format="csr")).shape == (10,)
+
+
+def test_no_links_at_all_is_said_and_models_of_rows_need_none() -> None:
+    with pytest.warns(UserWarning, match="fit was given no links, so gpcn sees every row alone; pass adjacency="):
+        GPCNClassifier(epochs=3).fit(GRAPH.features, GRAPH.labels)
+    rows = GPCNClassifier("logistic", epochs=3).fit(GRAPH.features, GRAPH.labels)
+    assert rows.predict(GRAPH.features[:7]).shape == (7,)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, -1])
+def test_text_labels_of_which_some_are_unknown(missing: object) -> None:
+    names = np.array(["fox", "owl", "yak"], dtype=object)[GRAPH.labels]
+    names[50:] = missing
+    for y in (names, pd.Series(names)):
+        model = GPCNClassifier(epochs=3).fit(GRAPH.features, y, adjacency=GRAPH.adjacency)
+        assert model.classes_.tolist() == ["fox", "owl", "yak"]
+        by_position = GPCNClassifier(graph=GRAPH, epochs=3).fit(np.arange(200), y)
+        assert by_position.classes_.tolist() == ["fox", "owl", "yak"]
+
+
+def test_numbers_with_nan_for_unknown() -> None:
+    y = GRAPH.labels.astype(float)
+    y[100:] = np.nan
+    assert GPCNClassifier(epochs=3).fit(GRAPH.features, y, adjacency=GRAPH.adjacency).classes_.tolist() == [0, 1, 2]
+
+
+def test_a_pipeline_with_a_scaler_remembers_the_links_too() -> None:
+    pipeline = make_pipeline(StandardScaler(), GPCNClassifier(epochs=30))
+    pipeline.fit(GRAPH.features, GRAPH.labels, gpcnclassifier__adjacency=GRAPH.adjacency)
+    alone, given = pipeline.predict(GRAPH.features), pipeline.predict(GRAPH.features, adjacency=GRAPH.adjacency)
+    assert (alone == given).all()
+    positions = make_pipeline(StandardScaler(), GPCNClassifier(graph=GRAPH, epochs=3))
+    with pytest.raises(ConfigError, match="expected node positions, .*a scaler belongs before the graph"):
+        positions.fit(np.arange(200).reshape(-1, 1), GRAPH.labels)
+
+
+def test_frames_name_their_columns() -> None:
+    columns = [f"column {number}" for number in range(GRAPH.num_features)]
+    frame = pd.DataFrame(GRAPH.features, columns=columns)
+    model = GPCNClassifier(epochs=3).fit(frame, GRAPH.labels, adjacency=GRAPH.adjacency)
+    assert model.feature_names_in_.tolist() == columns
+    assert model.predict(frame).shape == (200,)
 
 
 def test_text_labels() -> None:
@@ -51,6 +105,17 @@ def test_grid_search() -> None:
     search = GridSearchCV(GPCNClassifier(graph=GRAPH, epochs=20), {"layers": [1, 2], "model": ["gpcn", "mlp"]}, cv=2)
     search.fit(np.arange(200), GRAPH.labels)
     assert search.best_params_["model"] in ("gpcn", "mlp")
+
+
+def test_every_hyperparameter_can_be_searched() -> None:
+    grid = {"model__gamma": [0.1, 0.5], "model__bias": [True]}
+    search = GridSearchCV(GPCNClassifier(graph=GRAPH, epochs=5, settings={"mlp_layers": 2}), grid, cv=2)
+    search.fit(np.arange(200), GRAPH.labels)
+    config = search.best_estimator_.config_
+    assert config["gamma"] == search.best_params_["model__gamma"]
+    assert (config["bias"], config["mlp_layers"]) == (True, 2)
+    with pytest.raises(ConfigError, match="no hyperparameter 'gama'"):
+        GPCNClassifier(graph=GRAPH).set_params(model__gama=1.0).fit(np.arange(200), GRAPH.labels)
 
 
 def test_cloning_and_settings() -> None:
