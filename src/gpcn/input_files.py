@@ -17,14 +17,16 @@ def require_regular(path: Path) -> None:
     """Refuse pipes, sockets and devices, which may never end or never begin; what does not exist is left to others."""
     try:
         mode = path.stat().st_mode
-    except OSError:
+    except (OSError, ValueError):
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise DataError(f"{path} is a pipe, socket or device; expected a file, so save its content to one first")
 
 
 def require_unicode(path: Path) -> None:
-    """Refuse names that cannot be written as UTF-8, which tables, JSON and pages need."""
+    """Refuse names that no file has, and those that cannot be written as UTF-8, which tables, JSON and pages need."""
+    if "\0" in str(path):
+        raise DataError(f"the name {printable(path)!r} holds a NUL character, which no file has; check it")
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
         raise DataError(f"the name {printable(path)!r} is not UTF-8 text; rename the file or folder")
 

@@ -65,6 +65,15 @@ def test_names_that_are_not_utf8_are_refused() -> None:
         assert "is not UTF-8 text" in refused(*words)
 
 
+def test_an_empty_name_to_write_to_is_no_name(graph_file: Path) -> None:
+    for words in (("--out", ""), ("--out=",), ("-o", "")):
+        assert "--out is empty" in refused("convert", graph_file, *words)
+
+
+def test_endless_names_make_no_endless_sentence() -> None:
+    assert len(refused("inspect", "x" * 100_000)) < 5000
+
+
 def test_a_bug_is_one_sentence_and_its_details_are_kept(
     graph_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

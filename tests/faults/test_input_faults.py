@@ -188,6 +188,8 @@ def test_pipes_are_refused_instead_of_waited_for(graph_file: Path, tmp_path: Pat
 def test_names_that_are_not_utf8_are_refused_by_load_too(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not UTF-8 text"):
         load(tmp_path / "caf\udce9.csv")
+    with pytest.raises(DataError, match="holds a NUL character"):
+        load("a\0b.csv")
 
 
 # settings
@@ -219,6 +221,12 @@ def test_coefficients_beyond_all_numbers_are_refused(graph_file: Path) -> None:
     words = ("--set", "gamma=1e6", "--set", "layers=1000", "--set", "epochs=2")
     for more in ((), ("--set", "coefficients=printed")):
         assert "gives coefficients beyond all numbers" in refused("train", graph_file, *words, *more)
+
+
+def test_a_solver_that_gives_up_says_so(graph_file: Path) -> None:
+    pytest.importorskip("torchdiffeq")
+    words = ("--model", "gode", "--set", "gamma=-1e6", "--set", "solver=dopri5", "--set", "epochs=2")
+    assert "the solver dopri5 cannot follow the equation" in refused("train", graph_file, *words)
 
 
 @pytest.mark.parametrize("budget", ["99999999999999h", "9" * 400 + "s", "0.0001s", "1e5", "", "0s", "367m" + "h"])

@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 
 HERE = Path(__file__).parent
-LIMITS = ("-timeout=60", "-rss_limit_mb=4096", "-max_len=20000", "-print_final_stats=1")
+LIMITS = ("-timeout=60", "-rss_limit_mb=4096", "-max_len=20000", "-print_final_stats=1", "-report_slow_units=60")
 
 
 def main(seconds: int) -> None:
