@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "gpcn"
-CORE = {"errors", "types", "metric_choice", "validation", "graph", "atomic", "locking"}
+CORE = {"errors", "types", "metric_choice", "validation", "graph", "atomic", "locking", "schema", "sealed"}
 ALLOWED = {  # room -> rooms of the package it may import
     "errors": set(),
     "atomic": {"errors"},
     "locking": {"errors"},
+    "schema": set(),
+    "sealed": {"errors", "atomic", "schema"},
     "types": set(),
     "text": set(),
     "metric_choice": {"types"},

@@ -84,6 +84,7 @@ def run_models(
     from gpcn.cli.progress import training_progress
     from gpcn.training.comparison import compare as compare_results
     from gpcn.training.config import TrainConfig, setting_names
+    from gpcn.training.folders import refuse_other_kinds
     from gpcn.training.parallel import Helpers
     from gpcn.training.runs import train
     from gpcn.training.usual import usual_settings
@@ -92,6 +93,8 @@ def run_models(
     stray = [key for key in settings if not any(key in own for own in known.values())]
     if stray:
         raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")
+    if out is not None:
+        refuse_other_kinds(out)
     results = []
     with Helpers(graph) as helpers:
         for helpers.ahead, name in zip(reversed(range(len(names))), names, strict=True):

@@ -56,6 +56,7 @@ def run_all(
     threads: int,
     device: str,
     save_every: float,
+    identity: str | None = None,
     at_once: bool = False,
     tick: Callable[[Tick], None] | None = None,
     helpers: Helpers | None = None,
@@ -63,7 +64,8 @@ def run_all(
     """The result of every split, trained here and, where that pays or `at_once`, by up to `jobs - 1` helpers."""
     with Helpers(graph) if helpers is None else nullcontext(helpers) as company:
         try:
-            work = _Work(company, config, folders, jobs, threads, {"device": device, "save_every": save_every}, tick)
+            options = {"device": device, "save_every": save_every, "identity": identity}
+            work = _Work(company, config, folders, jobs, threads, options, tick)
             return work.finish(list(splits), at_once)
         except BrokenProcessPool as error:
             company.stop()
