@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gpcn.cli.output import complain
-from gpcn.errors import GpcnError
+from gpcn.cli.guard import Stopped, guarded
 
 SUMMARIES = {
     "datasets": "List the benchmark datasets.",
@@ -82,33 +81,36 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of a failure; may stand anywhere in a command.")
+    ] = False,
 ) -> None:
     pass
-
-
-class Stopped(BaseException):
-    """Somebody asked the process to end: Ctrl-C or SIGTERM."""
 
 
 def _stop(number: int, frame: object) -> None:
     raise Stopped(128 + number)
 
 
+def _invoke(words: list[str]) -> int:
+    """Run what `words` say; the parser's own errors are raised, not shown."""
+    root, code = typer.main.get_command(app), 0
+    if "_GPCN_COMPLETE" in os.environ:
+        return int(root.main(prog_name="gpcn") or 0)
+    if not words:
+        words, code = ["--help"], 2
+    try:
+        with root.make_context("gpcn", words) as context:
+            root.invoke(context)
+    except typer.Exit as ended:
+        return code or ended.exit_code
+    return code
+
+
 def main() -> None:
-    """Run the command line; a known failure is one sentence on stderr and exit code 2."""
+    """Run the command line; a failure is one sentence on stderr, with exit code 2 or, for a bug of gpcn, 1."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
-    try:
-        app()
-    except GpcnError as error:
-        complain(str(error))
-        sys.exit(2)
-    except Stopped as stopped:
-        complain("stopped; what was saved is kept, and the same command goes on from there")
-        sys.exit(stopped.args[0])
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except MemoryError:
-        complain("this machine does not have enough memory for that graph")
-        sys.exit(2)
+    code = guarded(_invoke, sys.argv[1:])
+    if code:
+        sys.exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -20,14 +21,23 @@ def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
+class PipeConsole(Console):
+    """A console that leaves a reader who went away to the guard of the command line."""
+
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process with the code of a failure."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Where text for people goes; wide enough for a table when not a terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=120, soft_wrap=False)
+    return PipeConsole() if sys.stdout.isatty() else PipeConsole(width=120, soft_wrap=False)
 
 
 def complain(sentence: str) -> None:
     """An error, on stderr, in one line."""
-    typer.echo(f"error: {printable(' '.join(sentence.split()))}", err=True)
+    with suppress(OSError):  # where stderr is full or gone, the exit code still tells
+        typer.echo(f"error: {printable(' '.join(sentence.split()))}", err=True)
 
 
 def safe(text: object) -> str:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from gpcn.atomic import replacing
+from gpcn.data import packed_text
 from gpcn.data.archives import Arrays, read_npz
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
@@ -61,8 +62,7 @@ def from_arrays(arrays: Arrays, name: str) -> Graph:
             "splits": _splits(arrays, labels.size),
         }
         if "node_ids.text" in arrays:
-            text, ends = _require(arrays, "node_ids.text", "u", 1), _require(arrays, "node_ids.ends", "iu", 1)
-            fields["node_ids"] = _unpack(text, ends)
+            fields["node_ids"] = packed_text.unpack(arrays, packed_text.NODE_IDS)
         size = (labels.size, labels.size)
         relations = meta.get("relations") or []
         fields["relations"] = {kind: _matrix(arrays, f"relations.{i}", size) for i, kind in enumerate(relations)}
@@ -107,9 +107,7 @@ def _to_arrays(graph: Graph) -> Arrays:
         for part in ("indptr", "indices", "data"):
             arrays[f"relations.{number}.{part}"] = getattr(matrix, part)
     if graph.node_ids is not None:
-        encoded = [item.encode() for item in graph.node_ids]
-        arrays["node_ids.text"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        arrays["node_ids.ends"] = np.cumsum([len(item) for item in encoded], dtype=np.int64)
+        arrays |= packed_text.pack(graph.node_ids, packed_text.NODE_IDS)
     return arrays
 
 
@@ -181,16 +179,6 @@ def _splits(arrays: Arrays, nodes: int) -> tuple[Split, ...]:
     if roles.shape[1] != nodes or roles.max(initial=0) > len(ROLES):
         raise ValueError(f"splits has shape {roles.shape} or unknown codes; expected [S, {nodes}] of 0 to {len(ROLES)}")
     return tuple(Split(**{role: np.flatnonzero(row == code) for code, role in enumerate(ROLES, 1)}) for row in roles)
-
-
-def _unpack(text: npt.NDArray[Any], ends: npt.NDArray[Any]) -> list[str]:
-    blob, stops = text.astype(np.uint8).tobytes(), ends.tolist()
-    if not stops or stops[-1] != len(blob) or stops != sorted(stops):
-        raise ValueError("the node ids do not fill their text")
-    try:
-        return [blob[start:stop].decode() for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
-    except UnicodeDecodeError as error:
-        raise ValueError("the node ids are not UTF-8") from error
 
 
 def _require(arrays: Arrays, key: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:

@@ -23,6 +23,8 @@ from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
 from gpcn.types import UNKNOWN
 
+LARGEST_TEXTS = 1 << 30  # bytes; more than that, read_npz takes for a zip bomb
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -118,6 +120,8 @@ def write(predictions: Predictions, path: Path) -> None:
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".parquet", ".npz"):
         raise ConfigError(f"cannot write predictions to {path}; expected a name that ends in .csv, .parquet or .npz")
+    if suffix == ".npz":
+        _check_width(predictions.node_ids, path)
     with replacing(path) as stream:
         if suffix == ".csv":
             pacsv.write_csv(pa.table(columns), stream)
@@ -133,6 +137,16 @@ def write(predictions: Predictions, path: Path) -> None:
                 probabilities=predictions.probabilities,
                 label_names=np.array(predictions.label_names, dtype=np.str_),
             )
+
+
+def _check_width(names: Sequence[str], path: Path) -> None:
+    """Texts in a `.npz` all take the room of the longest."""
+    room = 4 * len(names) * max(map(len, names), default=0)
+    if room > LARGEST_TEXTS:
+        raise ConfigError(
+            f"{path} would hold {len(names):,} node ids in {room:,} bytes, because the longest has "
+            f"{max(map(len, names)):,} characters; write a .parquet or .csv instead"
+        )
 
 
 @torch.no_grad()

@@ -3,7 +3,7 @@
     config.json        configuration, graph (name, fingerprint, where it came from), names of classes and features,
                        checksums of the files beside it
     environment.json   versions and machine
-    node_ids.npz       the graph's own node names, where it has them
+    node_ids.npz       the graph's own node names, where it has them: text and ends (data/packed_text.py)
     split-00/          checkpoint.json + tensors while running; then model.json + tensors, predictions.npz, epochs.csv,
                        result.json, which holds the checksums of the others and whom they belong to
     result.json        the summary over finished splits
@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from gpcn.atomic import replacing
 from gpcn.data.archives import read_npz
+from gpcn.data.packed_text import read_node_ids, write_node_ids
 from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
 from gpcn.graph import Graph
 from gpcn.locking import locked
@@ -155,10 +156,10 @@ class Run:
             check_file(file, self.files["node_ids.npz"], "it cannot be used")
         elif self.version > 1 or not file.is_file():
             return None
-        names = read_npz(file, str(file)).get("node_ids")
-        if names is None or names.shape != (self.graph["nodes"],):
+        names = read_node_ids(file)
+        if len(names) != self.graph["nodes"]:
             raise CheckpointError(f"{file} is damaged: it does not name {self.graph['nodes']} nodes; it cannot be used")
-        return [str(name) for name in names]
+        return names
 
     def structure(self) -> Structure:
         """What kinds of links were trained on; runs older than banks of operators do not say, and do not need it."""
@@ -294,8 +295,7 @@ def _open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[
     _write_json(path / "environment.json", _environment())
     (path / "node_ids.npz").unlink(missing_ok=True)  # of a run that was killed before it began
     if graph.node_ids is not None:
-        with replacing(path / "node_ids.npz") as stream:
-            np.savez_compressed(stream, node_ids=np.array(graph.node_ids, dtype=np.str_))
+        write_node_ids(graph.node_ids, path / "node_ids.npz")
     files = {name: file_digest(path / name) for name in ("environment.json", "node_ids.npz") if (path / name).exists()}
     run = Run(path, config, about, files=files)
     _write_config(run)

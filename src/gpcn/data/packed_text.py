@@ -1,0 +1,65 @@
+"""Many texts as two arrays: the UTF-8 bytes of all of them, and where each one ends.
+
+An array of fixed width would give every text the room of the longest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpcn.atomic import replacing
+from gpcn.data.archives import Arrays, read_npz
+from gpcn.errors import CheckpointError
+
+NODE_IDS = "node_ids"
+
+
+def pack(texts: Sequence[str], key: str) -> Arrays:
+    """The arrays `key.text` and `key.ends`."""
+    encoded = [text.encode() for text in texts]
+    return {
+        f"{key}.text": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        f"{key}.ends": np.cumsum([len(text) for text in encoded], dtype=np.int64),
+    }
+
+
+def unpack(arrays: Arrays, key: str) -> list[str]:
+    """The texts that `pack` was given; a `ValueError` or `KeyError` where the arrays are not of that form."""
+    content, ends = _vector(arrays, f"{key}.text", "u"), _vector(arrays, f"{key}.ends", "iu")
+    blob, stops = content.astype(np.uint8).tobytes(), ends.tolist()
+    if not stops or stops[-1] != len(blob) or stops[0] < 0 or stops != sorted(stops):
+        raise ValueError(f"the names in {key} do not fill their text")
+    try:
+        return [blob[start:stop].decode() for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the names in {key} are not UTF-8") from error
+
+
+def write_node_ids(node_ids: Sequence[str], path: Path) -> None:
+    """Write the names of nodes to a compressed archive of their own."""
+    with replacing(path) as stream:
+        np.savez_compressed(stream, **pack(node_ids, NODE_IDS))  # type: ignore[arg-type]
+
+
+def read_node_ids(path: Path) -> list[str]:
+    """What `write_node_ids` wrote, or an array of fixed width as runs before it have."""
+    arrays = read_npz(path, str(path))
+    fixed = arrays.get(NODE_IDS)
+    if fixed is not None and fixed.dtype.kind == "U" and fixed.ndim == 1:
+        return [str(name) for name in fixed]
+    try:
+        return unpack(arrays, NODE_IDS)
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged: it holds no readable node ids ({error})") from error
+
+
+def _vector(arrays: Arrays, key: str, kinds: str) -> npt.NDArray[Any]:
+    array = arrays[key]
+    if array.dtype.kind not in kinds or array.ndim != 1:
+        raise ValueError(f"{key} is {array.dtype} of shape {array.shape}, which no gpcn file has")
+    return array
