@@ -128,6 +128,12 @@ def show(found: dict[str, Any], note: str | None = None) -> None:
     to.print(
         f"{found['metric']} on {safe(found['graph'])}{better}; mean ± std over splits, test nodes", highlight=False
     )
+    if found["chosen_on_validation"] is None:
+        to.print(
+            f"[dim]note: no model has a {metric.title} on validation nodes, which are all of one class, so none is the "
+            "best there; use other splits, or another --metric[/dim]",
+            highlight=False,
+        )
     if any(_is_idle(row) for row in found["models"]):
         to.print(f"{MARK.strip()} no better than the majority", highlight=False)
     if note is not None:

@@ -166,7 +166,7 @@ def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
     waiting = [folder.name for folder, made in opened.items() if made is None]
     notes = (f"without a finished split, and so left out: {', '.join(waiting)}",) if waiting else ()
     found = compare_finished([{**made.result, "model": made.name} for made in runs], first.run.positive())
-    best = next(made for made in runs if made.name == found["chosen_on_validation"])
+    best = next((made for made in runs if made.name == found["chosen_on_validation"]), first)
     compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), found, (*notes, *first.notes))
     shown = [best]
     if not can_be_explained(best.run):  # then the best of those that say which signal carries them, too

@@ -16,7 +16,7 @@ import torch
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, TrainingError
 from gpcn.graph import Graph
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.memory import memory_limits, reuse_freed_memory
 from gpcn.sealed import FORMAT, file_digest, read_sealed, write_sealed
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
@@ -63,8 +63,10 @@ def run_split(
         except OSError as error:
             raise CheckpointError(f"cannot make {folder}: {error.strerror or error}; choose another --out") from error
     reuse_freed_memory()
-    problem = Problem.of(graph, config, choose_device(device))
-    trainer = trainer_for(problem, config, graph.splits[number], number)
+    memory = f"{config.model} on {graph.name}"
+    with memory_limits(memory):
+        problem = Problem.of(graph, config, choose_device(device))
+        trainer = trainer_for(problem, config, graph.splits[number], number)
     spent = _restore(trainer, folder, key)
     start = saved = time.perf_counter()
 
@@ -78,8 +80,9 @@ def run_split(
         if report is not None:
             report(number, current)
 
-    trainer.run(after_epoch)
-    probabilities = torch.softmax(trainer.best_logits().double(), dim=1).cpu().numpy()
+    with memory_limits(memory):
+        trainer.run(after_epoch)
+        probabilities = torch.softmax(trainer.best_logits().double(), dim=1).cpu().numpy()
     if not np.isfinite(probabilities).all():
         raise TrainingError(f"{config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
     result = _result(graph, config, number, trainer, probabilities, spent + time.perf_counter() - start)
