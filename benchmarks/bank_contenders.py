@@ -84,14 +84,14 @@ class Passing(nn.Module):
 def passing_inputs(model: MultiGPCN, graph: Graph) -> tuple[Tensor, Any]:
     """Dense features; every operator as `edge_index` (from neighbour to node) and weights."""
     features = graph.features.toarray() if graph.has_sparse_features else graph.features
-    both = model.operators_of(inputs_of(graph)[1], None, graph.num_nodes)
+    reading = model.read(inputs_of(graph)[1], None, graph.num_nodes)
 
     def edges(operator: SparseOperator) -> tuple[Tensor, Tensor]:
         matrix = operator.matrix.to_sparse(layout=torch.sparse_coo).coalesce()
         rows, columns = matrix.indices()
         return torch.stack([columns, rows]).long(), matrix.values()
 
-    return torch.tensor(features), tuple([edges(operator) for operator in group] for group in both)
+    return torch.tensor(features), tuple([edges(operator) for operator in group] for group in (reading.operators, reading.links))
 
 
 class Floor:
@@ -99,7 +99,8 @@ class Floor:
 
     def __init__(self, model: MultiGPCN, graph: Graph, dropout: float) -> None:
         self.x, links = inputs_of(graph)
-        self.operators, self.link_operators = model.operators_of(links, None, graph.num_nodes)
+        reading = model.read(links, None, graph.num_nodes)
+        self.operators, self.link_operators = reading.operators, reading.links
         self.model, self.passes = model, 2 if dropout > 0 or model.blocks > 1 else 1
         powers, classes, hidden = model.terms.weight.shape
         self.narrow, self.hidden = torch.randn(graph.num_nodes, classes), torch.randn(graph.num_nodes, hidden)

@@ -1,9 +1,8 @@
-"""The command line as a user meets it: real processes, real exit codes."""
+"""The command line as a user meets it: streams, sentences, exit codes; `tests/commands.py` says in which process."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +12,9 @@ import pytest
 from gpcn import load, save, synthesize
 from gpcn.data import catalog
 from gpcn.data.tables_out import write_tables
+from tests.commands import in_a_process
+from tests.commands import in_process as gpcn
 from tests.test_homophily import payments
-
-
-def gpcn(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "gpcn", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | env, check=False)
 
 
 def document(*words: object, **env: str):
@@ -284,7 +280,20 @@ def test_every_help_has_an_example(command: str) -> None:
 
 
 def test_version() -> None:
-    assert gpcn("--version").stdout.startswith("gpcn 0.")
+    assert in_a_process("--version").stdout.startswith("gpcn 0.")
+
+
+def test_a_process_of_its_own_answers_like_this_one(folder: Path) -> None:
+    words = ("train", folder, "--model", "gpcn", *TINY, "--splits", "0", "--json")
+    answer = in_a_process(*words)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    here = gpcn(*words)
+    first, second = (json.loads(each.stdout)["splits"][0] | {"seconds": 0} for each in (answer, here))
+    assert first == second
+    wrong = ("train", folder, "--model", "gpc")
+    answer, here = in_a_process(*wrong), gpcn(*wrong)
+    assert answer.returncode == here.returncode == 2
+    assert (answer.stdout, answer.stderr) == (here.stdout, here.stderr)
 
 
 def test_the_command_line_does_not_wait_for_torch() -> None:

@@ -38,9 +38,9 @@ def test_compare_takes_folds(folder: Path) -> None:
 
 
 def test_a_study_remembers_its_folds(folder: Path, tmp_path: Path) -> None:
-    words = ("--model", "sgc", "--folds", 3, "--budget", 2, "--generation", 2, "--jobs", 1, "--set", "epochs=5")
+    words = ("--model", "sgc", "--folds", 3, "--budget", 2, "--generation", 2, "--set", "epochs=5")
     document("tune", folder, *words, "--out", tmp_path / "study")
-    assert document("tune", "--resume", tmp_path / "study", "--jobs", 1)["configurations"] == 2
+    assert document("tune", "--resume", tmp_path / "study")["configurations"] == 2
     assert "--folds is for a new study" in refused("tune", "--resume", tmp_path / "study", "--folds", 3)
 
 

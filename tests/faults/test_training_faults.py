@@ -8,7 +8,6 @@ import pickle
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +15,8 @@ import numpy as np
 import pytest
 
 from gpcn import Graph, save, synthesize
+from tests.commands import Killable, process_words
+from tests.commands import in_process as run
 
 SETTINGS = (
     "--model",
@@ -29,14 +30,6 @@ SETTINGS = (
     "--set",
     "dropout=0.4",
 )
-
-
-def command(*words: object) -> list[str]:
-    return [sys.executable, "-W", "error", "-m", "gpcn", *map(str, words)]
-
-
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*words), capture_output=True, text=True, check=False)
 
 
 def refused(*words: object) -> str:
@@ -85,12 +78,12 @@ def test_twenty_kills_at_random_moments_change_nothing(
         out = tmp_path / f"run-{number}"
         words = ("train", graph_file, *SETTINGS, "--out", out, "--jobs", 1 + kills % 2, "--save-every", 0)
         before = saved(out)
-        process = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = Killable(*words)
         while saved(out) == before and process.poll() is None:  # until it has trained on from where it was
             time.sleep(0.005)
         time.sleep(float(rng.uniform(0, 0.2)))
         if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
+            process.kill()
             kills += 1
         assert process.wait() in (0, -signal.SIGKILL)
         if len(list(out.glob("split-*/result.json"))) == 2:  # survived to its end: compare, and on with a new one
@@ -115,7 +108,7 @@ def saved(out: Path) -> list[bytes]:
     return found
 
 
-def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+def _wait_for(path: Path, process: Killable) -> None:
     deadline = time.monotonic() + 60
     while not path.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -127,7 +120,7 @@ def test_a_polite_stop_says_so_and_can_be_continued(
 ) -> None:
     out = tmp_path / "run"
     words = ("train", graph_file, *SETTINGS, "--out", out, "--jobs", 2, "--save-every", 0)
-    process = subprocess.Popen(command(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(process_words(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not list(out.glob("split-*/checkpoint.json")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -146,7 +139,7 @@ def half(graph_file: Path, tmp_path: Path) -> Path:
     """A run that was killed in its first split, with a checkpoint."""
     out = tmp_path / "half"
     words = ("train", graph_file, *SETTINGS, "--out", out, "--jobs", 1, "--splits", "0", "--save-every", 0)
-    process = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = Killable(*words)
     deadline = time.monotonic() + 60
     while not (out / "split-00" / "checkpoint.json").exists() and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -216,7 +209,7 @@ def test_two_processes_on_one_run_do_not_meet(graph_file: Path, tmp_path: Path) 
     out = tmp_path / "run"
     long = ("--set", "epochs=1000000", "--set", "patience=1000000")
     words = ("train", graph_file, *SETTINGS, *long, "--out", out, "--jobs", 1)
-    first = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first = Killable(*words)
     try:
         _wait_for(out / "config.json", first)
         assert f"another process is working on {out}" in refused(*words)

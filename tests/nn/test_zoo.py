@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import inspect
 import json
-import subprocess
-import sys
 
 import pytest
 
 from gpcn.errors import ConfigError
 from gpcn.nn import zoo
+from tests.commands import in_process
 
 NAMES = (
     "gpcn gpcn-link agpcn agpcn-link generalized-gpcn multi-gpcn multi-gpcn-link deep-gpcn residual-gcn mlp gcn sgc "
@@ -77,9 +76,9 @@ def test_an_unknown_model_lists_near_matches() -> None:
 
 def test_the_command_lists_and_describes() -> None:
     def run(*words: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-m", "gpcn", "models", *words], capture_output=True, text=True, check=True
-        ).stdout
+        answer = in_process("models", *words)
+        assert answer.returncode == 0
+        return answer.stdout
 
     assert [row["name"] for row in json.loads(run("--json"))] == zoo.names()
     described = json.loads(run("gpcn-link", "--json"))

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from itertools import product
 from pathlib import Path
@@ -15,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn.paper import ablation, automatic, page, published, theory
+from gpcn.paper import ablation, automatic, evaluations, page, published, theory
 from gpcn.paper.published import FAMILY, METHODS
 from gpcn.paper.recipes import recipe
 from gpcn.paper.rows import ABLATION, REPRODUCTION, SPLITS, as_text, read
+from tests.commands import Answer, Killable, in_process
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
@@ -28,14 +25,11 @@ TOO_SLOW = {("deezer-europe", "gpcn-link", "paper"), ("pubmed", "agpcn-link", "p
 """Ten minutes a split, and validation nodes of the first prefer our recipe: not trained on all splits."""
 
 
-def command(*words: object) -> list[str]:
-    return [sys.executable, "-W", "error", "-m", "gpcn", "reproduce", *map(str, words)]
-
-
-def run(mirror: Path | None, *words: object, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
-    env = os.environ | ({} if mirror is None else {"GPCN_MIRROR": str(mirror)})
+def run(mirror: Path | None, *words: object, cache: Path | None = None) -> Answer:
+    env = {} if mirror is None else {"GPCN_MIRROR": str(mirror)}
     env |= {} if cache is None else {"GPCN_CACHE": str(cache)}
-    return subprocess.run(command(*words), capture_output=True, text=True, check=False, env=env)
+    evaluations.load_once.cache_clear()
+    return in_process("reproduce", *words, **env)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -137,16 +131,11 @@ def test_kills_lose_only_what_was_in_flight(mirror: Path, tmp_path: Path) -> Non
     words = ("table-2", "--datasets", "texas,cornell", "--models", "mlp,link", "--jobs", "2", "--splits", "0-3")
     for kills in range(4):
         out = tmp_path / "killed"
-        process = subprocess.Popen(
-            command(*words, "--out", out),
-            env=os.environ | {"GPCN_MIRROR": str(mirror)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = Killable("reproduce", *words, "--out", out, GPCN_MIRROR=str(mirror))
         wanted = 3 * (kills + 1)
         while process.poll() is None and len(list(out.rglob("train-*.json"))) < wanted:
             time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
         for file in out.rglob("train-*.json"):
             json.loads(file.read_text())
@@ -164,19 +153,18 @@ def test_kills_lose_only_what_was_in_flight(mirror: Path, tmp_path: Path) -> Non
 
 
 def test_train_starts_from_a_recipe(mirror: Path) -> None:
-    words = [sys.executable, "-m", "gpcn", "train", "texas", "-m", "agpcn", "--recipe", "paper", "--set", "epochs=3"]
-    env = os.environ | {"GPCN_MIRROR": str(mirror)}
-    answer = subprocess.run([*words, "--splits", "0", "--json"], capture_output=True, text=True, env=env, check=True)
+    there = {"GPCN_MIRROR": str(mirror)}
+    words = ("train", "texas", "-m", "agpcn", "--recipe", "paper", "--set", "epochs=3")
+    answer = in_process(*words, "--splits", "0", "--json", **there)
     config = json.loads(answer.stdout)["config"]
     assert (config["hyperparameters"]["hidden"], config["training"]["lr"], config["training"]["epochs"]) == (
         512,
         0.05,
         3,
     )
-    wrong = subprocess.run([*words[:-3], "mine"], capture_output=True, text=True, env=env, check=False)
+    wrong = in_process(*words[:-3], "mine", **there)
     assert "expected paper or ours" in wrong.stderr
-    stranger = [sys.executable, "-m", "gpcn", "train", "minesweeper", "-m", "agpcn", "--recipe", "paper"]
-    none = subprocess.run(stranger, capture_output=True, text=True, env=env, check=False)
+    none = in_process("train", "minesweeper", "-m", "agpcn", "--recipe", "paper", **there)
     assert "there is no paper recipe for agpcn on minesweeper" in none.stderr
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import Budget, tune
+from tests.commands import in_process
 
 NASTY = "<img src=x onerror=alert(1)>"
 CLASSES = (NASTY, "</script><script>alert(2)</script>", "<b>%{x}</b> {{ 7 * 7 }} &amp; \u2028\u202eend")
@@ -41,8 +40,8 @@ def folder(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
         graph, space, Plan.of([0, 1], 6, size=6), SerialExecutor(graph), out=place / "studies" / NASTY,
         budget=Budget(configurations=24), source=source, first=[space.point("gpcn", {"gamma": 1e38})],
     )  # fmt: skip
-    asked = ["bound", str(place / "runs" / "gpcn-link"), "--monte-carlo", "2", "--out", str(place / "bound.json")]
-    done = subprocess.run([sys.executable, "-m", "gpcn", *asked], capture_output=True, text=True, check=False)
+    bound = ("bound", place / "runs" / "gpcn-link", "--monte-carlo", 2, "--out", place / "bound.json")
+    done = in_process(*bound)
     assert done.returncode == 0, done.stderr
     return place
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +14,9 @@ from gpcn.paper.published import FAMILY
 from gpcn.paper.rows import read, write
 from gpcn.theory.study import bound_and_gap, bound_and_reached, rank_correlation
 from gpcn.training.config import TrainConfig
+from tests.commands import in_process as gpcn
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def gpcn(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "gpcn", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | env, check=False)
 
 
 @pytest.fixture(scope="module")

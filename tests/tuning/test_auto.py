@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from gpcn import GPCNClassifier, Graph, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.tuning.auto import auto, look, members, predictions
 from gpcn.tuning.executors.serial import SerialExecutor
+from tests.commands import in_process
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +54,7 @@ def test_predictions_are_the_vote(
 ) -> None:
     folder, _, _ = chosen
     save(graph, tmp_path / "g.npz")
-    words = ["predict", folder, tmp_path / "g.npz", "--out", tmp_path / "p.csv"]
-    command = [sys.executable, "-W", "error", "-m", "gpcn", *map(str, words)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    answer = in_process("predict", folder, tmp_path / "g.npz", "--out", tmp_path / "p.csv")
     assert answer.returncode == 0, answer.stderr
     rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
     likely = np.mean([predictions(run, 0) for run in members(folder)], axis=0)
@@ -113,8 +110,7 @@ def test_words_that_do_not_go_together(tmp_path: Path, graph: Graph) -> None:
         ([], "name a folder with --out"),
         (["--out", "r", "--budget", "soon"], "expected a time"),
     ):
-        command = [sys.executable, "-W", "error", "-m", "gpcn", "train", "g.npz", "--model", "auto", *words]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        answer = in_process("train", "g.npz", "--model", "auto", *words, cwd=tmp_path)
         assert answer.returncode == 2
         assert expected in answer.stderr
         assert answer.stderr.count("\n") == 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from gpcn.tuning.storage import place_of
 from gpcn.tuning.study import Budget, best, header, tune
 from gpcn.tuning.summary import describe
 from gpcn.tuning.tasks import Task
+from tests.commands import Answer, in_process
 
 GRAPH = synthesize(nodes=60, classes=2, splits=3, seed=1)
 
@@ -299,9 +298,8 @@ def test_records_that_make_no_sense_are_one_sentence(tmp_path: Path) -> None:
         Ledger.read(tmp_path)
 
 
-def run(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "gpcn", "tune", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+def run(*words: object, cwd: Path) -> Answer:
+    return in_process("tune", *words, cwd=cwd)
 
 
 def test_resuming_remembers_budget_and_storage_and_takes_no_other_settings(tmp_path: Path) -> None:

@@ -8,11 +8,9 @@ import os
 import pty
 import random
 import re
-import signal
 import sqlite3
 import struct
 import subprocess
-import sys
 import termios
 import time
 from contextlib import suppress
@@ -28,6 +26,7 @@ from gpcn.tuning.ledger import Ledger, read_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import Budget, best, tune
+from tests.commands import Answer, Killable, in_process, process_words
 
 KILLS = 20
 GRAPH = synthesize(nodes=120, classes=3, degree=4, splits=3, seed=6)
@@ -41,12 +40,8 @@ def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def command(*words: object) -> list[str]:
-    return [sys.executable, "-W", "error", "-m", "gpcn", "tune", *map(str, words)]
-
-
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*words), capture_output=True, text=True, check=False)
+def run(*words: object) -> Answer:
+    return in_process("tune", *words)
 
 
 def evaluations(folder: Path) -> dict[tuple[int, str], Any]:
@@ -85,14 +80,14 @@ def test_kills_lose_nothing_and_repeat_nothing(graph_file: Path, tmp_path: Path)
     while kills < KILLS:
         start = words if not (killed / "study.json").exists() else ("--resume", killed, "--budget", 18, "--jobs", 2)
         place = ("--out", killed) if start is words else ()
-        process = subprocess.Popen(command(*start, *place), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = Killable("tune", *start, *place)
         target = min(recorded(killed) + rng.randint(0, 3), len(expected) - 1)
         while process.poll() is None and recorded(killed) < target:
             time.sleep(0.005)
         time.sleep(rng.random() * 0.05)
         if process.poll() is not None:
             break
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
         kills += 1
         if (killed / "study.db").exists():
@@ -166,8 +161,7 @@ def test_the_best_is_what_validation_says_and_test_scores_are_beside_it(tmp_path
     ],
 )
 def test_bad_words_are_one_sentence(words: tuple[str, ...], expected: str, graph_file: Path) -> None:
-    made = command(*words)
-    answer = subprocess.run(made, capture_output=True, text=True, check=False, cwd=graph_file.parent)
+    answer = in_process("tune", *words, cwd=graph_file.parent)
     assert answer.returncode == 2
     assert expected in answer.stderr
     assert answer.stderr.count("\n") == 1
@@ -225,7 +219,7 @@ def test_time_is_kept(graph_file: Path, tmp_path: Path) -> None:
 def test_on_a_terminal_a_table_of_the_best_lives_while_it_runs(graph_file: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
-    words = command(graph_file, *SETTINGS, "--model", "gpcn", "--budget", 6, "--out", tmp_path / "s")
+    words = process_words("tune", graph_file, *SETTINGS, "--model", "gpcn", "--budget", 6, "--out", tmp_path / "s")
     env = os.environ | {"TERM": "xterm"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=env, text=True)
     os.close(theirs)

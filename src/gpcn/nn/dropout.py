@@ -7,11 +7,13 @@ as usual (see `randomness`). Masks are drawn and applied piece by piece, small e
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import Function
@@ -20,8 +22,9 @@ from gpcn.errors import ConfigError
 from gpcn.nn.operator import SparseOperator
 from gpcn.nn.randomness import current_generator, draw_seed, generator_on
 
+DRAWN_HERE = (torch.float32, torch.float64)
 LEVELS = 1 << 16
-PIECE = 1 << 15  # also what PyTorch works off without waking other threads
+PIECE = 1 << 17  # entries; what is drawn and compared for them stays in the cache
 
 
 def check_probability(p: float) -> float:
@@ -84,19 +87,56 @@ class _ReluDropout(Function):
 
 def _zero_some_(x: Tensor, p: float) -> Tensor:
     """Zero entries of a contiguous CPU tensor with probability `p`, in place."""
-    threshold = min(round(p * LEVELS), LEVELS - 1) - LEVELS // 2
-    source = np.random.SFC64(draw_seed())  # twice as fast as torch's own, and seeded by it
-    keep = x.new_empty(PIECE)
-    for piece in torch.split(x.view(-1), PIECE):
-        size = piece.numel()
-        bits = torch.from_numpy(source.random_raw((size + 3) // 4).view(np.int16))[:size]
-        piece.mul_(torch.ge(bits, threshold, out=keep[:size]))
+    flat = x.detach().view(-1).numpy()
+    with np.errstate(invalid="ignore"):  # a diverging model has infinite entries; its loss says so
+        for start, keep in _kept(flat.size, p):
+            piece = flat[start : start + keep.size]
+            np.multiply(piece, keep, out=piece)
     return x
 
 
+def _kept(size: int, p: float) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Which of `size` entries stay, piece by piece: where a piece starts, and its mask, overwritten by the next."""
+    threshold = np.int16(min(round(p * LEVELS), LEVELS - 1) - LEVELS // 2)
+    source = np.random.SFC64(draw_seed())  # twice as fast as torch's own, and seeded by it
+    buffer = np.empty(min(PIECE, size), dtype=np.bool_)
+    for start in range(0, size, PIECE):
+        count = min(PIECE, size - start)
+        bits = source.random_raw((count + 3) // 4).view(np.int16)[:count]
+        yield start, np.greater_equal(bits, threshold, out=buffer[:count])
+
+
+class SparseDropout:
+    """`dropout_sparse` of the same features again and again: one operator, whose entries are drawn anew in place.
+
+    Args:
+        x: the features; they stay as they are.
+        p: share of entries zeroed.
+    """
+
+    def __init__(self, x: SparseOperator, p: float) -> None:
+        self.p = check_probability(p)
+        values = x.matrix.values()
+        self.scaled = (values * (1 / (1 - p))).numpy()
+        self.values = torch.empty_like(values)
+        self.order = x.transpose_order()
+        self.turned = torch.empty_like(values)
+        self.operator = x.with_stored_values(self.values, self.turned)
+
+    def __call__(self) -> SparseOperator:
+        """The features with other entries zeroed than the last time; the result of that time changes with it."""
+        target = self.values.numpy()
+        for start, keep in _kept(target.size, self.p):
+            part = slice(start, start + keep.size)
+            np.multiply(self.scaled[part], keep, out=target[part])
+        torch.index_select(self.values, 0, self.order, out=self.turned)
+        return self.operator
+
+
 def _by_torch(x: Tensor) -> bool:
-    """Whether PyTorch must draw: on accelerators, and inside `torch.func`, whose replicas only it can tell apart."""
-    return x.device.type != "cpu" or peek_interpreter_stack() is not None
+    """Whether PyTorch must draw: on accelerators, for short floats, which NumPy does not have all, and inside
+    `torch.func`, whose replicas only PyTorch can tell apart."""
+    return x.device.type != "cpu" or x.dtype not in DRAWN_HERE or peek_interpreter_stack() is not None
 
 
 def _torch_dropout(x: Tensor, p: float) -> Tensor:

@@ -86,8 +86,11 @@ class SparseOperator:
 
     def with_values(self, values: Tensor) -> SparseOperator:
         """The same places with other entries, as dropout on sparse features needs it."""
-        order = self._transpose_order()
-        return SparseOperator(_with_values(self.matrix, values), _with_values(self.transposed, values[order]))
+        return self.with_stored_values(values, values[self.transpose_order()])
+
+    def with_stored_values(self, values: Tensor, transposed: Tensor) -> SparseOperator:
+        """The same with the entries of the transpose in its own order, too; neither is copied."""
+        return SparseOperator(_with_values(self.matrix, values), _with_values(self.transposed, transposed))
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """`self @ dense`; differentiable in `dense`, also under `torch.func.vmap`."""
@@ -106,7 +109,7 @@ class SparseOperator:
         rows, columns = self.shape
         return f"SparseOperator({rows:,} x {columns:,}, {self.nnz:,} entries, {self.dtype}, {self.device})"
 
-    def _transpose_order(self) -> Tensor:
+    def transpose_order(self) -> Tensor:
         """`order` with `transposed.values() == matrix.values()[order]`."""
         if not hasattr(self, "_order"):
             with _quiet():
@@ -154,6 +157,13 @@ def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
     return torch.addmm(result, matrix, dense, beta=0, out=result)
 
 
+def multiply_add_(target: Tensor, matrix: Tensor, dense: Tensor) -> Tensor:
+    """`target += matrix @ dense` without autograd; on the CPU in one pass."""
+    if matrix.device.type != "cpu":
+        return target.add_(multiply(matrix, dense))
+    return torch.addmm(target, matrix, dense, beta=1, out=target)
+
+
 def to_scipy(matrix: Tensor) -> sp.csr_array:
     """A sparse tensor as a SciPy matrix."""
     with _quiet():
@@ -197,4 +207,4 @@ class _quiet(warnings.catch_warnings):  # noqa: N801
         return entered
 
 
-__all__ = ["SparseOperator", "multiply", "to_scipy"]
+__all__ = ["SparseOperator", "multiply", "multiply_add_", "to_scipy"]

@@ -19,7 +19,7 @@ is one dense product for all `P`, then Horner's rule per operator at width `C`; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import comb
 from typing import Any, Literal, TypeAlias
@@ -30,7 +30,7 @@ from torch import Tensor
 
 from gpcn.errors import ConfigError
 from gpcn.nn.function import Function
-from gpcn.nn.operator import SparseOperator, multiply
+from gpcn.nn.operator import SparseOperator, multiply, multiply_add_
 
 Order: TypeAlias = Literal["auto", "collapsed", "recursive"]
 SPARSE_COST = 4.0  # a multiply-add of a sparse product in those of a dense one, measured on CPU
@@ -176,22 +176,26 @@ def transposed(operators: Operators) -> Operators:
     return tuple(operator.T for operator in operators)
 
 
+def horner_(operators: Operators, depths: Sequence[int], power: Callable[[int], Tensor]) -> Tensor:
+    """Horner's rule per operator without autograd; `power(k)` gives `[N, C]` of power `k`, to be overwritten."""
+    total, start = power(0), 1
+    for operator, depth in zip(operators, depths, strict=True):
+        if depth == 0:
+            continue
+        partial = power(start + depth - 1)
+        for k in range(start + depth - 2, start - 1, -1):
+            partial = multiply_add_(power(k), operator.matrix, partial)
+        multiply_add_(total, operator.matrix, partial)
+        start += depth
+    return total
+
+
 class _Horner(Function):
     """Keeps nothing for the backward pass: the gradient of block `(o, k)` is `(O_oᵀ)^k g`."""
 
     @staticmethod
     def forward(blocks: Tensor, operators: Operators, depths: tuple[int, ...]) -> Tensor:
-        pieces = blocks.movedim(1, 0).contiguous()  # [1 + Σ L_o, N, C], so that each power is one solid piece
-        total, start = pieces[0], 1
-        for operator, depth in zip(operators, depths, strict=True):
-            if depth == 0:
-                continue
-            partial = pieces[start + depth - 1]
-            for k in range(start + depth - 2, start - 1, -1):
-                partial = pieces[k].add_(multiply(operator.matrix, partial))
-            total.add_(multiply(operator.matrix, partial))
-            start += depth
-        return total.clone()
+        return horner_(operators, depths, lambda k: blocks[:, k].clone(memory_format=torch.contiguous_format))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -242,6 +246,25 @@ class _Powers(Function):
         return stack.reshape(x.shape[0], stack.shape[1], *x.shape[1:]), 2
 
 
+def power_chain(weight: Tensor, out: Tensor, layers: int) -> Tensor:
+    """`powers_of_weight` without autograd."""
+    chain = [out.T.contiguous()]
+    for _ in range(layers):
+        chain.append(F.linear(chain[-1], weight))
+    return torch.stack(chain)
+
+
+def power_chain_gradients(weight: Tensor, chain: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of `W` and `W_out`, from that of their `power_chain`, `[L + 1, C, h]`."""
+    total = given[-1]
+    back = [total]  # gradients of (W^k W_out)ᵀ, from k = L down to 0
+    for k in range(len(given) - 2, -1, -1):
+        total = given[k] + total @ weight
+        back.append(total)
+    reached = torch.stack(back[:-1][::-1])  # k = 1..L
+    return reached.flatten(0, 1).T @ chain[:-1].flatten(0, 1), total.T
+
+
 class _PowerChain(Function):
     """`(W^k W_out)ᵀ` for all `k`; the gradient of `W` is one product instead of `L` accumulated ones."""
 
@@ -249,10 +272,7 @@ class _PowerChain(Function):
 
     @staticmethod
     def forward(weight: Tensor, out: Tensor, layers: int) -> Tensor:
-        chain = [out.T.contiguous()]
-        for _ in range(layers):
-            chain.append(F.linear(chain[-1], weight))
-        return torch.stack(chain)
+        return power_chain(weight, out, layers)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -262,14 +282,7 @@ class _PowerChain(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         weight, chain = ctx.saved_tensors
         (given,) = grads
-        total = given[-1]
-        back = [total]  # gradients of (W^k W_out)ᵀ, from k = L down to 0
-        for k in range(len(given) - 2, -1, -1):
-            total = given[k] + total @ weight
-            back.append(total)
-        reached = torch.stack(back[:-1][::-1])  # k = 1..L
-        outer = reached.flatten(0, 1).T @ chain[:-1].flatten(0, 1)
-        return outer, total.T, None
+        return *power_chain_gradients(weight, chain, given), None
 
 
 def check_order(order: str) -> Order:
