@@ -28,10 +28,11 @@ ALLOWED = {  # room -> rooms of the package it may import
     "nn": {"errors", "types", "validation", "graph", "nn"},
     "training": CORE | {"nn", "training", "data", "preparation", "splits", "split_plan"},
     "drawing": CORE,
-    "tuning": CORE | {"nn", "training", "tuning", "data"},
+    "tuning": CORE | {"nn", "training", "tuning", "data", "splits"},
     "theory": CORE | {"nn", "training", "theory", "drawing"},
     "paper": CORE | {"data", "nn", "training", "theory", "paper", "drawing"},
     "explanation": CORE | {"nn", "training"},
+    "joint_explanation": CORE | {"training", "explanation"},
     "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
     "estimator": CORE | {"nn", "training", "splits", "tuning"},
 }

@@ -152,7 +152,7 @@ def train(
         return summary(config, describe(graph, source), [found[number] for number in numbers])
     path = Path(out)
     with locked(path):
-        run = _open_or_create(path, graph, config, source)
+        run = open_or_create(path, graph, config, source)
         missing = [n for n in numbers if read_result(run.folder(n), run.key(n)) is None]
         many = parallel.jobs_for(jobs, len(missing), threads)
         places: dict[int, Path | None] = {number: run.folder(number) for number in missing}
@@ -211,7 +211,8 @@ def check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
     return numbers
 
 
-def _open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
+def open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
+    """The run in `path`, checked to be of this graph and configuration; a new one where there is none."""
     if (path / "auto.json").exists():
         raise ConfigError(f"{path} holds what --model auto chose; choose another --out")
     if (path / "config.json").exists():
