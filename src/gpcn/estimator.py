@@ -114,6 +114,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         split = held.splits[0]
         split = replace(split, train=np.sort(np.concatenate([split.train, split.test[1:]])), test=split.test[:1])
         self.num_nodes_ = graph.num_nodes
+        self.member_counts_ = [1]
         self.members_ = self._choose(graph, split) if self.model == "auto" else [self._train(graph, split)]
         self.model_, self.config_ = self.members_[0]
         self.transduced_ = self._probabilities(replace(graph, splits=()))
@@ -139,7 +140,8 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = int(self.random_state or 0)
         members, self.auto_ = chosen_models(alone, seconds=self.budget, jobs=self.n_jobs, seed=seed)
         self.n_iter_ = int(self.auto_["configurations"])
-        return [(model.double(), config) for model, config in members]
+        self.member_counts_ = [count for _, _, count in members]
+        return [(model.double(), config) for model, config, _ in members]
 
     def predict_proba(self, X: Any, adjacency: Any = None) -> npt.NDArray[np.float64]:
         """Probability of each class in `classes_`, `[n, C]`."""
@@ -269,7 +271,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model.eval()
             with torch.no_grad():
                 each.append(model(problem.x, problem.adjacency).softmax(dim=1).numpy())
-        return np.asarray(np.mean(each, axis=0))
+        return np.asarray(np.average(each, axis=0, weights=self.member_counts_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -42,14 +42,20 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
     and what the `top` nodes of each part and the `top` features are chosen by. A feature's share is exact
     (`nn.attribution`): what it gives as the node's own, and what it gives as a feature of `others`.
     """
-    number = chosen_split(run, split)
+    return account_of(run, graph, node, chosen_split(run, split), None, top)
+
+
+def account_of(
+    run: Run, graph: Graph, node: str, number: int, pair: tuple[int, int] | None, top: int
+) -> dict[str, Any]:
+    """The same for the model of split `number`, about a `pair` of classes (default: the two it finds likeliest)."""
     place = position(graph, node)
     fitted = Fitted.of(run, graph, torch.float64)
     model = fitted.model(number)
     inputs = fitted.problem.x, fitted.problem.adjacency
     parts = {name: part[place] for name, part in decomposition.parts(model, *inputs)}
     logits = torch.stack(list(parts.values())).sum(0)
-    winner, runner_up = (int(each) for each in logits.topk(2).indices)
+    winner, runner_up = pair or (int(index) for index in logits.topk(2).indices)
     probabilities, classes = torch.softmax(logits, 0), run.label_names()
     roles = _roles(run, graph, number)
 

@@ -72,7 +72,7 @@ def folds(graph: Graph, *, count: int = 5, val: float = 0.2, seed: int = 0) -> G
         rng = np.random.default_rng([seed, count, number])
         rest = _interleave_classes(graph.labels, rng.permutation(order[fold != number]))
         size = min(max(1, round(val * rest.size)), rest.size - 1)
-        part = _spread(rest.size - size, size)
+        part = deal(rest.size - size, size)
         splits.append(Split(train=rest[part == 0], val=rest[part == 1], test=order[fold == number]))
     return replace(graph, splits=tuple(splits))
 
@@ -198,7 +198,7 @@ def _one_split(
     second = min(max(1, round(val * order.size)), order.size - first - 1)
     if not stratified:
         return Split(train=order[:first], val=order[first : first + second], test=order[first + second :])
-    part = _spread(first, second, order.size - first - second)
+    part = deal(first, second, order.size - first - second)
     return Split(train=order[part == 0], val=order[part == 1], test=order[part == 2])
 
 
@@ -207,7 +207,7 @@ def _interleave_classes(labels: IntVector, order: IntVector) -> IntVector:
     return order[np.argsort(labels[order], kind="stable")]
 
 
-def _spread(*sizes: int) -> IntVector:
+def deal(*sizes: int) -> IntVector:
     """Parts 0, 1, ... of exact sizes, dealt out evenly along the line, so every run of it has every part."""
     due = np.concatenate([(np.arange(size) + 0.5) / size for size in sizes])
     part = np.repeat(np.arange(len(sizes)), sizes)

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from gpcn import Graph, Split, load, save, synthesize
-from gpcn.errors import CheckpointError, ConfigError, DataError, TrainingError
+from gpcn.errors import CheckpointError, ConfigError
 from gpcn.training import probe as probes
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import halves, probe
-from gpcn.tuning import auto as automatic
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger, read_header
@@ -201,64 +200,6 @@ def test_minus_one_job_is_every_core() -> None:
     executor = LocalExecutor(GRAPH, -1)
     assert executor.workers == os.cpu_count()
     executor.close()
-
-
-class TestAuto:
-    def test_going_on_with_another_ranking(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        chosen = []
-        for top in ([0, 1], [2, 0], [0, 1]):
-            monkeypatch.setattr(
-                automatic, "best", lambda ledger, top=top: [(ledger.trials[number], 70.0, "loss") for number in top]
-            )
-            found = automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path, seconds=30, splits=[0])
-            chosen.append(found["val_mean"])
-        assert sorted(path.name for path in (tmp_path / "members").iterdir()) == ["0000-loss", "0001-loss", "0002-loss"]
-        assert chosen == sorted(chosen)  # never worse than before
-
-    def test_a_member_that_fails_is_passed_over(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = automatic.train
-
-        def fails_once(graph: Graph, config: TrainConfig, *, out: Path, **options: Any) -> Any:
-            if out.name.startswith("0000"):
-                raise TrainingError("the loss became nan")
-            return real(graph, config, out=out, **options)
-
-        monkeypatch.setattr(automatic, "train", fails_once)
-        monkeypatch.setattr(
-            automatic, "best", lambda ledger: [(ledger.trials[number], 70.0, "loss") for number in (0, 1)]
-        )
-        found = automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path, seconds=30, splits=[0])
-        assert found["members"] == ["0001-loss"]
-        assert "configuration 0 cannot vote: the loss became nan" in found["why"]
-
-    def test_without_time_to_compare_the_first_setting_is_trained(self, tmp_path: Path) -> None:
-        class Never(SerialExecutor):
-            def run(self, tasks: Any, until: float = 0) -> Any:
-                yield from ()
-
-        found = automatic.auto(GRAPH, Never(GRAPH), out=tmp_path, seconds=1, splits=[0])
-        assert found["members"] == ["0000-loss"]
-        assert "no time to compare" in found["why"][1]
-
-    def test_splits_and_folders_are_checked_first(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match="there is no split 9"):
-            automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path / "a", seconds=3, splits=[9])
-        with pytest.raises(DataError, match="has no splits"):
-            automatic.auto(replace(GRAPH, splits=()), Quick(GRAPH), out=tmp_path / "a", seconds=3)
-        (tmp_path / "run").mkdir()
-        (tmp_path / "run" / "config.json").write_text("{}")
-        with pytest.raises(ConfigError, match="holds a run of another model"):
-            automatic.auto(GRAPH, Quick(GRAPH), out=tmp_path / "run", seconds=3)
-
-
-class Quick(SerialExecutor):
-    """Few epochs of everything, and no more than the first generation."""
-
-    def run(self, tasks: Any, until: float = 0) -> Any:
-        for task in tasks:
-            if task.trial < 12:
-                short = TrainConfig.of(task.config.model, epochs=3)
-                yield task, self._evaluator.evaluate(replace(task, config=short))
 
 
 def damaged(change: Any) -> dict[str, Any]:

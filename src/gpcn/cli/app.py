@@ -18,6 +18,7 @@ SUMMARIES = {
     "datasets": "List the benchmark datasets.",
     "inspect": "Describe a graph: size, classes, homophily, health.",
     "models": "List the models, or describe one.",
+    "auto": "Have model and settings chosen, trained and judged within a budget of time; no hyperparameters.",
     "train": "Train a model on the splits of a graph and report the test score, mean ± std.",
     "compare": "Train several models on the same splits and compare them, also with the majority class.",
     "tune": "Search hyperparameters by the validation score; test scores are written down and never used.",

@@ -1,38 +1,105 @@
-"""`gpcn train --model auto`: the model and its settings are chosen within a budget of time."""
+"""`gpcn auto`, and `gpcn train --model auto`: model and settings are chosen within a budget of time."""
 
 from __future__ import annotations
 
+import re
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from gpcn.cli.output import console, number, print_json, safe
-from gpcn.cli.training_options import metric_note
-from gpcn.errors import ConfigError
+import typer
+
+from gpcn.cli.grouped import grouped
+from gpcn.cli.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.output import console, number, print_json, print_notes, safe
+from gpcn.cli.training_options import (
+    Jobs,
+    MetricName,
+    Seed,
+    SplitNumbers,
+    SplitOptions,
+    judge_by,
+    metric_note,
+    read_splits,
+    reading_notes,
+)
 from gpcn.graph import Graph
+from gpcn.text import printable
+
+Budget = Annotated[str, typer.Option("--budget", metavar="5m", help="Time to choose and train: 90s, 5m, 1h.")]
+Refit = Annotated[
+    bool,
+    typer.Option(
+        "--refit", help="Then train what was chosen on validation nodes too; the score reported is from before."
+    ),
+]
+PortfolioFile = Annotated[
+    Path | None,
+    typer.Option("--portfolio", metavar="FILE", help="What to try first, as benchmarks/portfolio.py writes it."),
+]
+
+
+@grouped
+def auto(
+    graph: GraphArgument,
+    options: GraphOptions,
+    parts: SplitOptions,
+    budget: Budget = "5m",
+    refit: Refit = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of what it finds (default: runs/auto-NAME).")
+    ] = None,
+    splits: SplitNumbers = None,
+    jobs: Jobs = None,
+    seed: Seed = None,
+    metric: MetricName = None,
+    portfolio: PortfolioFile = None,
+    json: Json = False,
+) -> None:
+    """Have model and settings chosen, trained and judged within a budget of time; no hyperparameters.
+
+    The same command again goes on, and never ends with less than it had.
+
+    Example: [bold]gpcn auto mine --label fraud --budget 5m --out runs/mine[/bold]
+    """
+    loaded = options.load(graph)
+    if not json:
+        print_notes(reading_notes(loaded))
+    origin = options.origin(graph)
+    chosen_seed = 0 if seed is None else seed
+    loaded = judge_by(parts.split(loaded, origin, chosen_seed, quiet=json), origin, metric)
+    folder = out or Path("runs") / f"auto-{re.sub(r'[^A-Za-z0-9._-]+', '-', loaded.name) or 'graph'}"
+    train_auto(
+        loaded, folder, budget, read_splits(splits), jobs, chosen_seed, origin, json, refit=refit, portfolio=portfolio
+    )
 
 
 def train_auto(
     graph: Graph,
-    out: Path | None,
+    out: Path,
     budget: str,
     splits: list[int] | None,
     jobs: int | None,
     seed: int,
     source: dict[str, Any],
     json: bool,
+    *,
+    refit: bool = False,
+    portfolio: Path | None = None,
 ) -> None:
     """Choose, train, and say why."""
-    from gpcn.training.metrics import definition
-    from gpcn.tuning.auto import auto
+    from gpcn.tuning.auto import auto as choose
+    from gpcn.tuning.auto.portfolio import read_portfolio
     from gpcn.tuning.executors.local import LocalExecutor
     from gpcn.tuning.summary import read_seconds
 
-    if out is None:
-        raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
-    to, seconds = console(), read_seconds(budget)  # a mistake is told before any process is started
+    seconds = read_seconds(budget)
+    entries = None if portfolio is None else read_portfolio(portfolio)
     executor = LocalExecutor(graph, jobs)
     try:
-        found = auto(
+        result = choose(
             graph,
             executor,
             out=out,
@@ -40,18 +107,51 @@ def train_auto(
             splits=splits,
             seed=seed,
             source=source,
-            say=lambda text: None if json else to.print(safe(text), highlight=False),
+            portfolio=entries,
+            refit=refit,
+            log=event_log(),
         )
     finally:
         executor.close()
     if json:
-        print_json(found)
+        print_json(result)
         return
-    digits = definition(found["metric"]).digits
-    mean, std = number(found["test_mean"], digits), number(found["test_std"], digits)
-    told = f"auto on {safe(found['graph'])}: {found['metric']} [bold]{mean} ± {std}[/bold] in {found['seconds']:.0f} s"
-    to.print(told, highlight=False)
-    note = metric_note(graph)
+    show(result, out, metric_note(graph))
+
+
+def event_log() -> Callable[[str], None]:
+    """One line per event on stderr, with the seconds since the start; a terminal is not needed."""
+    start = time.monotonic()
+
+    def log(text: str) -> None:
+        print(f"[{time.monotonic() - start:6.1f} s] {printable(text)}", file=sys.stderr, flush=True)
+
+    return log
+
+
+def show(result: dict[str, Any], out: Path, note: str | None = None) -> None:
+    """The result for people."""
+    from gpcn.training.metrics import definition
+
+    to, digits = console(), definition(result["metric"]).digits
+    mean, std = number(result["test_mean"], digits), number(result["test_std"], digits)
+    spread = "" if result["test_std"] is None else f" ± {std}"
+    to.print(f"chosen: {safe(result['chosen'])}", highlight=False)
+    to.print(
+        f"auto on {safe(result['graph'])}: {result['metric']} [bold]{mean}{spread}[/bold] on test nodes, "
+        f"{result['configurations']} configurations in {result['seconds']:.0f} s",
+        highlight=False,
+    )
+    expected = result["expected"]
+    to.print(
+        f"expected before looking at test nodes: {number(expected['score'], digits)}, between "
+        f"{number(expected['low'], digits)} and {number(expected['high'], digits)}",
+        highlight=False,
+    )
+    if result["refitted"]:
+        to.print("refitted on validation nodes too, for predictions; the scores above are from before", highlight=False)
+    for text in result["warnings"]:
+        to.print(f"[bold]warning:[/bold] {safe(text)}", highlight=False)
     if note is not None:
         to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
     to.print(f"kept in {safe(out)}; predictions: gpcn predict {safe(out)} --out predictions.csv", highlight=False)

@@ -51,7 +51,7 @@ def predict(
     from gpcn.training.out_of_fold import predict_out_of_fold
     from gpcn.training.runs import Run
     from gpcn.training.source import graph_of
-    from gpcn.tuning.auto import members
+    from gpcn.tuning.auto import members, refitted
 
     rule = None if threshold is None else thresholds.read_threshold(threshold)
     runs = members(run) if (run / "auto.json").is_file() else [Run.open(run)]
@@ -64,7 +64,8 @@ def predict(
             raise ConfigError("--out-of-fold is for the labelled nodes trained on; leave GRAPH and --unlabelled out")
         predictions = predict_out_of_fold(runs, loaded, splits=numbers)
     else:
-        predictions = prediction.vote(runs, loaded, splits=numbers, only_unlabelled=unlabelled)
+        final = refitted(run) if (run / "auto.json").is_file() else runs
+        predictions = prediction.vote(final, loaded, splits=numbers, only_unlabelled=unlabelled)
     decision = None
     if rule is not None:
         trained_on = loaded if graph is None or rule.kind != "f1" else graph_of(runs[0], mirror=mirror)

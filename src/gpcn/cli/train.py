@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.auto import train_auto
+from gpcn.cli.auto import Refit, train_auto
 from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, number, print_json, print_notes, safe, table
@@ -40,6 +40,7 @@ def train(
     budget: Annotated[
         str, typer.Option("--budget", metavar="5m", help="Time for --model auto to choose and train.")
     ] = "5m",
+    refit: Refit = False,
     settings: Settings = None,
     config: ConfigFile = None,
     recipe: Annotated[
@@ -75,6 +76,8 @@ def train(
         raise ConfigError("--model auto chooses all settings; leave --set, --config and --recipe out, or name a model")
     if model == "auto":
         read_seconds(budget)
+    if refit and model != "auto":
+        raise ConfigError("--refit is for --model auto; leave it out, or have the model chosen with --model auto")
     changes: dict[str, Any] = read_settings(settings)
     if recipe is not None:
         changes = merge(_recipe_settings(model or "gpcn", graph, recipe), changes)
@@ -89,7 +92,9 @@ def train(
         made = TrainConfig.of(**{**usual_settings(loaded, made.model), **changes})
     loaded = judge_by(parts.split(loaded, told, made.seed, quiet=json), told, metric)
     if model == "auto":
-        train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json)
+        if out is None:
+            raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
+        train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json, refit=refit)
         return
     with training_progress(made.model, loaded.metric) as tick:
         result = run(

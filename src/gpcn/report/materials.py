@@ -55,12 +55,20 @@ class ComparisonMaterial:
 
 @dataclass(frozen=True)
 class StudyMaterial:
-    """A search, as `tuning.summary.describe` tells it; `why` is what `auto` said about its choice."""
+    """A search, as `tuning.summary.describe` tells it."""
 
     name: str
     found: dict[str, Any]
     dimensions: Mapping[str, Sequence[Any]]
-    why: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AutoMaterial:
+    """What `auto` chose, out of what it tried, and why (`auto.json`)."""
+
+    name: str
+    choice: dict[str, Any]
     notes: tuple[str, ...] = ()
 
 
@@ -188,13 +196,21 @@ def _read_study(path: str, shelf: Shelf) -> list[Any]:
 
 
 def _read_auto(path: str, shelf: Shelf) -> list[Any]:
-    """What `gpcn train --model auto` wrote: its study, and the first of the runs that vote."""
+    """What `gpcn auto` wrote: its choice, and the members that count most and can say which signal carries them."""
     folder = Path(path)
-    told, voters = read_choice(folder), members(folder)
-    *before, studied = _read_study(str(folder / "study"), shelf)
-    named = replace(studied, name=folder.resolve().name, why=tuple(str(text) for text in told["why"]))
-    first = _run(voters[0].path, shelf)
-    return [*before, named, *(shelf.show(None, replace(first, notes=())) if first is not None else [])]
+    choice, runs = read_choice(folder), members(folder)
+    opened = [_run(run_path, shelf) for run_path in dict.fromkeys(run.path for run in runs)]
+    made = [material for material in opened if material is not None]
+    if not made:
+        raise CheckpointError(f"{path} has no member with a finished split; run the same gpcn auto command to go on")
+    shown = made[:1]
+    if not can_be_explained(shown[0].run):
+        shown += [material for material in made[1:] if can_be_explained(material.run)][:1]
+    return [
+        *shelf.show(made[0].graph),
+        AutoMaterial(folder.resolve().name, choice, made[0].notes),
+        *(section for material in shown for section in shelf.show(None, replace(material, notes=()))),
+    ]
 
 
 def _read_theory(path: str, shelf: Shelf) -> list[Any]:

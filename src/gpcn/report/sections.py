@@ -12,8 +12,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.report import comparison_section, graph_section, run_section, study_section, theory_section
-from gpcn.report.materials import ComparisonMaterial, GraphMaterial, RunMaterial, StudyMaterial, TheoryMaterial
+from gpcn.report import auto_section, comparison_section, graph_section, run_section, study_section, theory_section
+from gpcn.report.materials import (
+    AutoMaterial,
+    ComparisonMaterial,
+    GraphMaterial,
+    RunMaterial,
+    StudyMaterial,
+    TheoryMaterial,
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,7 @@ SECTIONS = (
     SectionKind("graph", GraphMaterial, graph_section.section),
     SectionKind("comparison", ComparisonMaterial, comparison_section.section),
     SectionKind("run", RunMaterial, run_section.section),
+    SectionKind("auto", AutoMaterial, auto_section.section),
     SectionKind("study", StudyMaterial, study_section.section),
     SectionKind("theory", TheoryMaterial, theory_section.section),
 )

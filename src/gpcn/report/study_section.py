@@ -40,7 +40,6 @@ def section(material: StudyMaterial) -> Markup:
         wide=[wide] if wide is not None else [],
         best=_best(found["best"], definition(found["metric"]).digits),
         diverged=_diverged(found["diverged"]),
-        why=[text[:1].upper() + text[1:] + "." for text in material.why],
         notes=material.notes,
     )
 

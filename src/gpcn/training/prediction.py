@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,10 +72,14 @@ class Predictions:
 def vote(
     runs: Sequence[Run], graph: Graph, *, splits: list[int] | None = None, only_unlabelled: bool = False
 ) -> Predictions:
-    """Probabilities averaged over several runs on the same graph."""
-    each = [predict(run, graph, splits=splits, only_unlabelled=only_unlabelled) for run in runs]
-    notes = tuple(dict.fromkeys(note for found in each for note in found.notes))
-    return replace(each[0], probabilities=np.mean([found.probabilities for found in each], axis=0), notes=notes)
+    """Probabilities averaged over several runs on the same graph; one that is named twice counts twice."""
+    counts = Counter(run.path for run in runs)
+    distinct = {run.path: run for run in runs}.values()
+    parts = [predict(run, graph, splits=splits, only_unlabelled=only_unlabelled) for run in distinct]
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    weights = [counts[run.path] for run in distinct]
+    mean = np.average([part.probabilities for part in parts], axis=0, weights=weights)
+    return replace(parts[0], probabilities=mean, notes=notes)
 
 
 def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unlabelled: bool = False) -> Predictions:

@@ -219,7 +219,7 @@ def train(
         return summary(config, describe(graph, source), [found[number] for number in numbers])
     path = Path(out)
     with locked(path):
-        run = _open_or_create(path, graph, config, source)
+        run = open_or_create(path, graph, config, source)
         missing = [number for number in numbers if run.outcome(number) is None]
         many = parallel.jobs_for(jobs, len(missing), threads)
         places: dict[int, Path | None] = {number: run.folder(number) for number in missing}
@@ -287,7 +287,8 @@ def check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
     return numbers
 
 
-def _open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
+def open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
+    """The run in `path`, checked to be of this graph and configuration; a new one where there is none."""
     refuse_other_kinds(path, "config.json")
     if (path / "config.json").exists():
         run = Run.open(path)

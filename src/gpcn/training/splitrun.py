@@ -6,12 +6,13 @@ import hashlib
 import io
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, TrainingError
@@ -87,7 +88,7 @@ def run_split(
         raise TrainingError(f"{config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
     result = _result(graph, config, number, trainer, probabilities, spent + time.perf_counter() - start)
     if folder is not None:
-        _write(folder, key, trainer, probabilities, result)
+        write_split(folder, key, dict(trainer.model.state_dict()), trainer.history, probabilities, result)
     else:
         result["probabilities"] = probabilities
     return result
@@ -124,18 +125,8 @@ def _restore(trainer: TrainingLoop, folder: Path | None, key: str) -> float:
 def _result(
     graph: Graph, config: TrainConfig, number: int, trainer: TrainingLoop, probabilities: Any, seconds: float
 ) -> dict[str, Any]:
-    split = graph.splits[number]
-    parts = {
-        role: evaluate(probabilities[nodes], graph.labels[nodes], graph.metric, graph.positive)
-        for role, nodes in ((role, getattr(split, role)) for role in ROLES)
-    }
     coefficients, mix = trainer.model.coefficients(), trainer.model.mix()
-    return {
-        "split": number,
-        "seed": config.seed,
-        "test": parts["test"]["score"],
-        "val": parts["val"]["score"],
-        "train": parts["train"]["score"],
+    about = {
         "epochs": trainer.epoch,
         "best_epoch": trainer.best_epoch,
         "seconds": round(seconds, 3),
@@ -144,18 +135,46 @@ def _result(
         if coefficients is None
         else [x if math.isfinite(x) else None for x in coefficients.tolist()],
         "mix": mix,
+    }
+    return split_result(graph, config, number, probabilities, about)
+
+
+def split_result(
+    graph: Graph, config: TrainConfig, number: int, probabilities: Any, about: dict[str, Any]
+) -> dict[str, Any]:
+    """The result of split `number`, as it is kept: its scores, and `about` its training."""
+    split = graph.splits[number]
+    parts = {
+        role: evaluate(probabilities[nodes], graph.labels[nodes], graph.metric, graph.positive)
+        for role, nodes in ((role, getattr(split, role)) for role in ROLES)
+    }
+    return {
+        "split": number,
+        "seed": config.seed,
+        "test": parts["test"]["score"],
+        "val": parts["val"]["score"],
+        "train": parts["train"]["score"],
+        **about,
         "metrics": parts,
     }
 
 
-def _write(folder: Path, key: str, trainer: TrainingLoop, probabilities: Any, result: dict[str, Any]) -> None:
-    checkpoint.save(folder, "model", dict(trainer.model.state_dict()), {}, key)
+def write_split(
+    folder: Path,
+    key: str,
+    weights: dict[str, Tensor],
+    history: Sequence[Sequence[float]],
+    probabilities: Any,
+    result: dict[str, Any],
+) -> None:
+    """The files of a finished split; `history` has a row per epoch, as `HISTORY` names its columns."""
+    checkpoint.save(folder, "model", weights, {}, key)
     packed = io.BytesIO()
     np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
     with replacing(folder / "predictions.npz") as stream:
         stream.write(packed.getvalue())
     rows = "\n".join(
-        ",".join(f"{value:g}" if i == 0 else repr(value) for i, value in enumerate(row)) for row in trainer.history
+        ",".join(f"{value:g}" if i == 0 else repr(value) for i, value in enumerate(row)) for row in history
     )
     with replacing(folder / "epochs.csv") as stream:
         stream.write((",".join(HISTORY) + "\n" + rows + "\n").encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gpcn.errors import GpcnError, TrainingError
 from gpcn.graph import Graph
@@ -37,6 +37,44 @@ class Task:
         """What tells it from others of its trial."""
         return key_of(self.split, int(self.config["epochs"]))
 
+    @property
+    def short(self) -> bool:
+        """Nobody knows."""
+        return False
+
+    def perform(self, evaluator: Evaluator, until: float) -> Outcome:
+        """Its outcome; `TimeOver` when the clock passes `until`."""
+        from gpcn.training.probe import probe
+
+        def check_clock() -> None:
+            if time.monotonic() > until:
+                raise TimeOver
+
+        options: dict[str, Any] = {"problem": evaluator.problem(self.config), "each_epoch": check_clock}
+        scores = probe(evaluator.graph, self.config, self.split, with_test=True, **options)
+        return _checked(scores, self, evaluator.graph.metric)
+
+
+class Work(Protocol):
+    """What executors can run: a `Task` of a study, or an `Evaluation` of `auto`.
+
+    `short` work ends by itself before long, so that it may be done by who would otherwise wait for workers to start.
+    """
+
+    @property
+    def config(self) -> TrainConfig:
+        """What is trained."""
+
+    @property
+    def short(self) -> bool:
+        """Whether it ends soon, whatever it is."""
+
+    def perform(self, evaluator: Evaluator, until: float) -> Outcome:
+        """Do it; `TimeOver` when the clock passes `until`."""
+
+
+AnyWork = TypeVar("AnyWork", bound=Work)
+
 
 class TimeOver(Exception):  # noqa: N818
     """The clock passed the moment until which an evaluation may go on."""
@@ -49,25 +87,18 @@ class Evaluator:
         self.graph = graph
         self._prepared: dict[tuple[str, bool], Problem] = {}
 
-    def evaluate(self, task: Task, until: float = math.inf) -> Outcome:
+    def evaluate(self, task: Work, until: float = math.inf) -> Outcome:
         """The outcome; a training that fails has one too. `TimeOver` when the clock passes `until`."""
         import torch
 
         from gpcn.nn.memory import memory_limits
-        from gpcn.training.probe import probe
-
-        def look_at_the_clock() -> None:
-            if time.monotonic() > until:
-                raise TimeOver
 
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         start = time.perf_counter()
         try:
             with memory_limits(f"{task.config.model} on {self.graph.name}"):
-                options: dict[str, Any] = {"problem": self._problem(task), "each_epoch": look_at_the_clock}
-                scores = probe(self.graph, task.config, task.split, with_test=True, **options)
-            found = _checked(scores, task, self.graph.metric)
+                found = task.perform(self, until)
         except TimeOver:
             raise
         except TrainingError as error:
@@ -80,12 +111,13 @@ class Evaluator:
             torch.set_num_threads(before)
         return found | {"seconds": round(time.perf_counter() - start, 3)}
 
-    def _problem(self, task: Task) -> Problem:
+    def problem(self, config: TrainConfig) -> Problem:
+        """The graph as `config` wants it, prepared once."""
         from gpcn.training.problem import Problem
 
-        key = str(task.config["direction"]), bool(task.config["normalize_features"])
+        key = str(config["direction"]), bool(config["normalize_features"])
         if key not in self._prepared:
-            self._prepared[key] = Problem.of(self.graph, task.config)
+            self._prepared[key] = Problem.of(self.graph, config)
         return self._prepared[key]
 
 

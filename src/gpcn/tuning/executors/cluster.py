@@ -9,8 +9,7 @@ import os
 import secrets
 import socket
 import sys
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,7 +17,7 @@ from uuid import uuid4
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.tuning.executors import RETRIES, gone, left
-from gpcn.tuning.tasks import Evaluator, Outcome, Task
+from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, Work
 
 FIRST_WITH_TOKENS = (2, 52)
 AHEAD = 2  # tasks per worker that Ray knows of, so that none waits for the driver
@@ -27,8 +26,8 @@ AHEAD = 2  # tasks per worker that Ray knows of, so that none waits for the driv
 class RayExecutor:
     """Tasks of one CPU each on the cluster at `address`; without one, on a cluster of `jobs` CPUs started here.
 
-    Ray starts a task again when its worker or node dies. A cluster started here listens on loopback alone, behind a token
-    that only its processes know; Ray's dashboard is not started.
+    Ray starts a task again when its worker or node dies. A cluster started here listens on loopback alone, behind a
+    token that only its processes know; Ray's dashboard is not started.
     """
 
     def __init__(self, graph: Graph, jobs: int | None = None, address: str | None = None, *, gpus: float = 0) -> None:
@@ -45,15 +44,16 @@ class RayExecutor:
         """CPUs of the cluster, as it is now."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def run(self, tasks: Sequence[Task], until: float = math.inf) -> Iterator[tuple[Task, Outcome]]:
+    def run(self, tasks: Iterable[AnyWork], until: float = math.inf) -> Iterator[tuple[AnyWork, Outcome]]:
         """Every task with its outcome, as far as time allows."""
-        waiting = deque(tasks)
-        running: dict[Any, Task] = {}
+        waiting = iter(tasks)
+        running: dict[Any, AnyWork] = {}
         try:
-            while waiting or running:
-                while waiting and len(running) < AHEAD * self.workers:
-                    task = waiting.popleft()
+            while True:
+                while len(running) < AHEAD * self.workers and (task := next(waiting, None)) is not None:
                     running[self._evaluate.remote(self._key, [self._graph], task)] = task
+                if not running:
+                    return
                 done, _ = self._ray.wait(list(running), num_returns=1, timeout=left(until))
                 if not done:
                     return
@@ -153,7 +153,7 @@ def _show_token(local: bool) -> None:
 _evaluators: dict[str, Evaluator] = {}
 
 
-def _evaluate(key: str, graph: list[Any], task: Task) -> Outcome:
+def _evaluate(key: str, graph: list[Any], task: Work) -> Outcome:
     """In a worker of the cluster: the graph is taken from the object store once per process."""
     if key not in _evaluators:
         import ray

@@ -12,10 +12,12 @@ import pickle
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from operator import length_hint
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +25,9 @@ from gpcn.graph import Graph
 from gpcn.training.parallel import START, WORTH
 from gpcn.training.workers import die_with, start_process
 from gpcn.tuning.executors import RETRIES, gone, left
-from gpcn.tuning.tasks import Evaluator, Outcome, Task, TimeOver
+from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver, Work
+
+READY = "ready"
 
 
 class LocalExecutor:
@@ -38,47 +42,57 @@ class LocalExecutor:
         self._shared: SharedGraph | None = None
         self._pool: list[_Worker] = []
 
-    def run(self, tasks: Sequence[Task], until: float = math.inf) -> Iterator[tuple[Task, Outcome]]:
+    def run(self, tasks: Iterable[AnyWork], until: float = math.inf) -> Iterator[tuple[AnyWork, Outcome]]:
         """Every task with its outcome, as far as time allows."""
-        waiting = deque(tasks)
-        while waiting and self._here is not None:
+        coming = iter(tasks)
+        begun: list[AnyWork] = []  # here, and to be done by a worker instead
+        while self._here is not None and (task := next(coming, None)) is not None:
             start = time.monotonic()
             try:
-                outcome = self._here.evaluate(waiting[0], min(until, start + self._alone))
+                outcome = self._here.evaluate(task, until if task.short else min(until, start + self._alone))
             except TimeOver:
                 outcome = None
             taken = time.monotonic() - start
             self._alone -= taken
-            lasts = self._warm and (len(waiting) - 1) * taken > WORTH * START
+            lasts = self._warm and length_hint(coming) * taken > WORTH * START
             self._warm = True  # the first task also loads libraries, and tells nothing of the others
-            if self._alone <= 0 or lasts:
+            if (self._alone <= 0 or lasts) and self._may_leave(task, until):
                 self._here = None
             if outcome is not None:
-                yield waiting.popleft(), outcome
+                yield task, outcome
             elif time.monotonic() >= until:
                 return
-        yield from self._by_workers(waiting, until)
+            else:
+                self._here = None
+                begun.append(task)
+        yield from self._by_workers(chain(begun, coming), until)
 
-    def _by_workers(self, tasks: Iterable[Task], until: float) -> Iterator[tuple[Task, Outcome]]:
-        waiting = deque((task, 1) for task in tasks)
-        busy: dict[Any, tuple[_Worker, Task, int]] = {}
+    def _by_workers(self, tasks: Iterable[AnyWork], until: float) -> Iterator[tuple[AnyWork, Outcome]]:
+        coming = ((task, 1) for task in tasks)
+        again: deque[tuple[AnyWork, int]] = deque()  # their worker died
+        busy: dict[Any, tuple[_Worker, AnyWork, int]] = {}
         try:
-            while waiting or busy:
-                while waiting and len(busy) < self.workers:
-                    worker = self._idle({id(each) for each, _, _ in busy.values()})
-                    task, attempt = waiting.popleft()
+            while True:
+                while len(busy) < self.workers and (following := again.popleft() if again else next(coming, None)):
+                    worker = self._idle({id(other) for other, _, _ in busy.values()})
+                    task, attempt = following
                     try:
                         worker.pipe.send(task)
                     except OSError:  # it died while it had nothing to do
                         self._lose(worker)
-                        waiting.appendleft((task, attempt))
+                        again.appendleft((task, attempt))
                         continue
                     busy[worker.pipe] = (worker, task, attempt)
+                if not busy:
+                    return
                 ready = wait(list(busy), left(until))
                 if not ready:
                     return
                 for pipe in ready:
-                    worker, task, attempt = busy.pop(pipe)
+                    worker, task, attempt = busy[pipe]
+                    if not worker.ready and worker.is_ready():
+                        continue
+                    del busy[pipe]
                     try:
                         yield task, worker.pipe.recv()
                     except (EOFError, OSError):
@@ -86,7 +100,7 @@ class LocalExecutor:
                         if attempt > RETRIES:
                             yield task, gone(attempt)
                         else:
-                            waiting.appendleft((task, attempt + 1))
+                            again.appendleft((task, attempt + 1))
         finally:
             for worker, _, _ in busy.values():
                 self._lose(worker)
@@ -97,6 +111,17 @@ class LocalExecutor:
             self._lose(worker)
         if self._shared is not None:
             self._shared.close()
+
+    def _may_leave(self, task: Work, until: float) -> bool:
+        """Whether workers take over from here: at once, or for short work when one of them has started."""
+        return not task.short or (until - time.monotonic() > WORTH * START and self._started())
+
+    def _started(self) -> bool:
+        """Start the workers where there are none; whether one of them is ready to work."""
+        self._shared = self._shared or SharedGraph(self._graph)
+        while len(self._pool) < self.workers:
+            self._pool.append(_Worker.start(self._shared))
+        return any(worker.is_ready() for worker in self._pool)
 
     def _idle(self, busy: set[int]) -> _Worker:
         for worker in list(self._pool):
@@ -155,6 +180,16 @@ def opened(head: bytes, path: Path, places: list[tuple[int, int]]) -> Graph:
 class _Worker:
     process: BaseProcess
     pipe: Any
+    ready: bool = False
+
+    def is_ready(self) -> bool:
+        """Whether it has started and would begin at once."""
+        try:
+            if not self.ready and self.pipe.poll():
+                self.ready = self.pipe.recv() == READY
+        except (EOFError, OSError):
+            return False
+        return self.ready
 
     @classmethod
     def start(cls, shared: SharedGraph) -> _Worker:
@@ -164,6 +199,9 @@ class _Worker:
 def _work(pipe: Any, parent: int, head: bytes, path: Path, places: list[tuple[int, int]]) -> None:
     die_with(parent)
     evaluator = Evaluator(opened(head, path, places))
+    import torch  # noqa: F401, which takes most of a start
+
+    pipe.send(READY)
     while True:
         try:
             task = pipe.recv()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from gpcn.graph import Graph
-from gpcn.tuning.tasks import Evaluator, Outcome, Task, TimeOver
+from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver
 
 
 class SerialExecutor:
@@ -17,7 +17,7 @@ class SerialExecutor:
     def __init__(self, graph: Graph) -> None:
         self._evaluator = Evaluator(graph)
 
-    def run(self, tasks: Sequence[Task], until: float = math.inf) -> Iterator[tuple[Task, Outcome]]:
+    def run(self, tasks: Iterable[AnyWork], until: float = math.inf) -> Iterator[tuple[AnyWork, Outcome]]:
         """Every task with its outcome, as far as time allows."""
         for task in tasks:
             try:

@@ -1,0 +1,129 @@
+"""Why an average of several runs predicts what it predicts: the average of their members' exact decompositions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.explanation import account_of, can_be_explained, position
+from gpcn.graph import Graph
+from gpcn.training.fitted import Fitted
+from gpcn.training.runs import Run
+
+
+def explain_average(
+    runs: Sequence[Run], graph: Graph, node: str, *, split: int | None = None, top: int = 5
+) -> dict[str, Any]:
+    """As `explanation.explain`, for the average of the probabilities of `runs`; one that is named twice counts twice.
+
+    Class and runner-up are those of all members together. Parts are of the members whose logits are a sum over hops,
+    each part the mean over these by how often they count; `members` says which they are, and `notes` which are not.
+    """
+    counts = Counter(run.path for run in runs)
+    distinct = list({run.path: run for run in runs}.values())
+    number = _split_of_all(distinct, split)
+    able = [run for run in distinct if can_be_explained(run)]
+    if not able:
+        models = ", ".join(sorted({run.config.model for run in distinct}))
+        raise ConfigError(
+            f"what auto chose cannot be decomposed: {models}; only polynomial models are sums over hops, train one of "
+            "them with gpcn train --model multi-gpcn"
+        )
+    place = position(graph, node)
+    shares = np.array([counts[run.path] for run in distinct]) / len(runs)
+    probabilities = np.average([_probabilities(run, graph, number)[place] for run in distinct], axis=0, weights=shares)
+    winner, runner_up = (int(index) for index in np.argsort(-probabilities, kind="stable")[:2])
+    total = sum(counts[run.path] for run in able)
+    weighted = [
+        (counts[run.path] / total, account_of(run, graph, node, number, (winner, runner_up), top)) for run in able
+    ]
+    classes = distinct[0].label_names()
+    first = weighted[0][1]
+    rest = [run for run in distinct if run not in able]
+    notes = list(dict.fromkeys(note for _, account in weighted for note in account["notes"]))
+    if rest:
+        share = sum(counts[run.path] for run in rest) / len(runs)
+        listed = ", ".join(f"{run.config.model} ({run.path.name})" for run in rest)
+        notes.append(f"{share:.0%} of the average comes from members that cannot be decomposed: {listed}")
+    if len(able) > 1:
+        notes.append(f"parts are means over {len(able)} members' logits; the probabilities are of all members")
+    return {
+        **{name: first[name] for name in ("graph", "split", "node", "label", "role")},
+        "run": str(distinct[0].path.parent.parent),
+        "model": "auto",
+        "predicted": classes[winner],
+        "probability": float(probabilities[winner]),
+        "runner_up": classes[runner_up],
+        "runner_up_probability": float(probabilities[runner_up]),
+        "mu": None,
+        "sum": _mean([(weight, account["sum"]) for weight, account in weighted]),
+        "parts": _parts(weighted),
+        "sources": _sources(weighted, top),
+        "members": [
+            {
+                "run": run.path.name,
+                "model": run.config.model,
+                "share": float(share),
+                "decomposed": run in able,
+            }
+            for run, share in zip(distinct, shares, strict=True)
+        ],
+        "notes": notes,
+    }
+
+
+def _split_of_all(runs: Sequence[Run], split: int | None) -> int:
+    finished = sorted(set.intersection(*(set(run.finished()) for run in runs)))
+    if not finished:
+        raise CheckpointError(f"{runs[0].path.parent.parent} has no finished split; run the same command to finish it")
+    if split is not None and split not in finished:
+        listed = ", ".join(map(str, finished))
+        raise ConfigError(f"split {split} is not finished or does not exist; finished: {listed}")
+    return finished[0] if split is None else split
+
+
+@torch.no_grad()
+def _probabilities(run: Run, graph: Graph, number: int) -> npt.NDArray[np.float64]:
+    fitted = Fitted.of(run, graph, torch.float64)
+    logits = fitted.model(number)(fitted.problem.x, fitted.problem.adjacency)
+    return np.asarray(torch.softmax(logits.double(), dim=1).numpy())
+
+
+def _mean(weighted: Sequence[tuple[float, dict[str, float]]]) -> dict[str, float]:
+    return {name: sum(weight * shares[name] for weight, shares in weighted) for name in ("winner", "margin")}
+
+
+def _parts(weighted: Sequence[tuple[float, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Parts of the same name together; a member without a part gives nothing to it."""
+    named: dict[str, list[tuple[float, dict[str, float]]]] = {}
+    for weight, account in weighted:
+        for part in account["parts"]:
+            named.setdefault(part["part"], []).append((weight, part))
+    return [{"part": name, **_mean(shares)} for name, shares in named.items()]
+
+
+def _sources(weighted: Sequence[tuple[float, dict[str, Any]]], top: int) -> list[dict[str, Any]]:
+    """The nodes behind each part, of the members that list them among those that count most."""
+    named: dict[str, dict[str, Any]] = {}
+    for weight, account in weighted:
+        for source in account["sources"]:
+            kept = named.setdefault(source["part"], {"part": source["part"], "nodes": 0, "near": {}})
+            kept["nodes"] = max(kept["nodes"], source["nodes"])
+            for near in source["top"]:
+                total = kept["near"].setdefault(near["node"], {**near, "winner": 0.0, "margin": 0.0})
+                total["winner"] += weight * near["winner"]
+                total["margin"] += weight * near["margin"]
+    return [
+        {
+            "part": kept["part"],
+            "nodes": kept["nodes"],
+            "top": sorted(kept["near"].values(), key=lambda near: -abs(near["margin"]))[:top],
+        }
+        for kept in named.values()
+    ]

@@ -1,0 +1,96 @@
+"""What `auto` chose: what to expect of it, what it is made of, and everything it was chosen from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+from gpcn.report.escaping import chart_text
+from gpcn.report.figures import Figure, Trace, plain
+from gpcn.report.materials import AutoMaterial
+from gpcn.report.tables import Cell, Table, number, spread
+from gpcn.report.templating import render
+from gpcn.training.metrics import definition
+
+
+def section(material: AutoMaterial) -> Markup:
+    """The section of one choice."""
+    choice = material.choice
+    metric = definition(choice["metric"])
+    tried = choice.get("tried") or []
+    sentences = [text[:1].upper() + text[1:] + "." for text in choice["why"]]
+    return render(
+        "auto.html",
+        choice=choice,
+        tiles=_tiles(choice, metric.digits, metric.axis),
+        verdict=f"Chosen: {choice['chosen']}.",
+        why=sentences,
+        warnings=choice.get("warnings") or [],
+        figures=[_progress(tried, metric)] if tried else [],
+        tried=_tried(tried, choice["members"], metric.digits) if tried else None,
+        passed_over=_passed_over(choice),
+        notes=material.notes,
+    )
+
+
+def _tiles(choice: dict[str, Any], digits: int, axis: str) -> list[tuple[str, str, str]]:
+    expected = choice.get("expected")
+    over = "" if choice["test_std"] is None else "mean ± std over splits; "
+    tiles = [("test", spread(choice["test_mean"], choice["test_std"], digits), f"{over}{axis}")]
+    if expected is not None:
+        reach = f"{expected['low']:.{digits}f} to {expected['high']:.{digits}f}"
+        tiles.append(("expected", f"{expected['score']:.{digits}f}", f"{reach}, before looking at test nodes"))
+    if "configurations" in choice:
+        tiles.append(("configurations", f"{choice['configurations']:,}", f"judged by {choice['judged_by']}"))
+        tiles.append(("members", f"{len(set(choice['members'])):,}", "whose probabilities are averaged"))
+    if "seconds" in choice:
+        tiles.append(("time", f"{choice['seconds']:,.0f} s", f"of a budget of {choice['budget']:,.0f} s"))
+    return tiles
+
+
+def _progress(tried: list[dict[str, Any]], metric: Any) -> Figure:
+    scored = [row for row in tried if row["first_score"] is not None]
+    words = [f"#{row['number']} {chart_text(row['title'])}: {row['first_score']:.{metric.digits}f}" for row in scored]
+    dots: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "tried",
+        "x": [row["number"] for row in scored],
+        "y": plain([row["first_score"] for row in scored]),
+        "hovertext": words,
+        "hoverinfo": "text",
+        "marker": {"color": "$series-1", "size": 7},
+    }
+    about = "Every configuration in the order it was tried, by its score on the nodes that judged it first."
+    layout = {
+        "xaxis": {"title": {"text": "configuration"}, "zeroline": False},
+        "yaxis": {"title": {"text": f"judged {metric.axis}"}, "zeroline": False},
+    }
+    return Figure("What was tried", about, [dots], layout)
+
+
+def _tried(tried: list[dict[str, Any]], members: list[str], digits: int) -> Table:
+    counts = {int(name.split("-")[0]): members.count(name) for name in members}
+    columns = ("#", "configuration", "model", "judged", "judged first", "epochs", "seconds", "counts")
+    rows = [
+        [
+            number(row["number"], 0),
+            Cell(row["title"]),
+            Cell(row["model"]),
+            number(row["score"], digits),
+            number(row["first_score"], digits),
+            number(row["epochs"], 0),
+            number(row["seconds"], 1),
+            number(counts.get(row["number"], 0), 0),
+        ]
+        for row in sorted(tried, key=lambda row: (row["number"] not in counts, row["number"]))
+    ]
+    return Table(columns, rows, numeric=frozenset(set(columns) - {"configuration", "model"}))
+
+
+def _passed_over(choice: dict[str, Any]) -> Table | None:
+    both = {**(choice.get("skipped") or {}), **(choice.get("failed") or {})}
+    if not both:
+        return None
+    return Table(("configuration", "why not"), [[Cell(title), Cell(str(why))] for title, why in both.items()])

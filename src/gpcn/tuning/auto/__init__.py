@@ -1,0 +1,17 @@
+"""`auto`: model and settings chosen within a budget of time, honest about what that is worth.
+
+| file | what it does |
+| --- | --- |
+| `driver` | the whole, in order |
+| `portfolio` | what is tried first |
+| `arenas` | which nodes judge, how thoroughly |
+| `search`, `neighbours`, `cost` | what is evaluated next, what is near the best, what fits the time |
+| `evaluation`, `candidates` | the unit of work, and what is kept of it |
+| `ensemble`, `interval` | what is chosen, and what to expect of it |
+| `finish`, `refit`, `choice`, `account` | members on all splits, on disk, and in words |
+"""
+
+from gpcn.tuning.auto.choice import members, predictions, read_choice, refitted
+from gpcn.tuning.auto.driver import auto, chosen_models
+
+__all__ = ["auto", "chosen_models", "members", "predictions", "read_choice", "refitted"]

@@ -1,0 +1,191 @@
+"""Candidates and what is kept of them on disk: everything that was ever evaluated can become the result.
+
+    candidates/0007/candidate.json              configuration, and where it came from
+    candidates/0007/split-00.json + tensors     what it predicted there, by rule; scores of all kinds follow from that
+    candidates/0007/state-split-00.json + ...   models by rule, and what a paused training goes on from
+
+An evaluation writes its state first and its predictions last, each whole or not at all, so a kill at any moment leaves
+what was there before or what is there now.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from gpcn.atomic import replacing
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.graph import Graph
+from gpcn.training import checkpoint
+from gpcn.training.config import TrainConfig
+from gpcn.training.judged import Chosen
+from gpcn.training.metrics import gain
+from gpcn.training.probe import RULES
+from gpcn.tuning.auto.arenas import Arena
+
+Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What an evaluation in one arena left: judged predictions by rule, and facts about the training."""
+
+    predictions: dict[str, Array]
+    epochs: int
+    seconds: float
+    finished: bool
+    stage: int
+    best_epochs: dict[str, list[int]]
+
+
+@dataclass
+class Candidate:
+    """A configuration and its judgements by the name of the arena."""
+
+    number: int
+    config: TrainConfig
+    title: str
+    origin: str
+    judgements: dict[str, Judgement] = field(default_factory=dict)
+    failed: str | None = None
+
+    def gain(self, graph: Graph, arenas: tuple[Arena, ...], rule: str) -> float | None:
+        """The mean gain over `arenas` under `rule`; `None` where it was not judged in all of them."""
+        gains = []
+        for arena in arenas:
+            judgement = self.judgements.get(arena.name)
+            if judgement is None or rule not in judgement.predictions:
+                return None
+            value = arena.score(graph, judgement.predictions[rule])
+            if value is not None:
+                gains.append(gain(graph.metric, value))
+        return float(np.mean(gains)) if gains else None
+
+    def best(self, graph: Graph, arenas: tuple[Arena, ...]) -> tuple[float, str] | None:
+        """The gain under the better rule, and that rule."""
+        scored = [(value, rule) for rule in RULES if (value := self.gain(graph, arenas, rule)) is not None]
+        return max(scored, key=lambda pair: pair[0]) if scored else None
+
+
+class Store:
+    """The candidates of one graph, in a folder."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self.folder, self.key = folder, key
+
+    def path(self, number: int) -> Path:
+        """Where a candidate is kept."""
+        return self.folder / f"{number:04d}"
+
+    def add(self, candidate: Candidate) -> None:
+        """Keep a candidate, or what has become of it."""
+        about = {
+            "config": candidate.config.to_json(),
+            "title": candidate.title,
+            "origin": candidate.origin,
+            "failed": candidate.failed,
+        }
+        path = self.path(candidate.number)
+        path.mkdir(parents=True, exist_ok=True)
+        with replacing(path / "candidate.json") as stream:
+            stream.write(json.dumps(about, indent=1).encode())
+
+    def read(self) -> list[Candidate]:
+        """All of them, with their judgements."""
+        return [self._read(path) for path in sorted(self.folder.glob("[0-9]*")) if (path / "candidate.json").is_file()]
+
+    def _read(self, path: Path) -> Candidate:
+        file = path / "candidate.json"
+        try:
+            about = json.loads(file.read_bytes())
+            config = TrainConfig.from_json(about["config"])
+            candidate = Candidate(int(path.name), config, str(about["title"]), str(about["origin"]))
+            candidate.failed = None if about["failed"] is None else str(about["failed"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, ConfigError) as error:
+            raise CheckpointError(f"{file} is damaged; delete {path} to try that configuration again") from error
+        for written in sorted(path.glob("*.json")):
+            if written.stem != "candidate" and not written.stem.startswith("state-"):
+                candidate.judgements[written.stem] = self.judgement(candidate.number, written.stem)
+        for leftover in path.glob(".*.tmp"):
+            leftover.unlink(missing_ok=True)
+        return candidate
+
+    def judgement(self, number: int, arena: str) -> Judgement:
+        """What was kept of a candidate in the arena of this name."""
+        tensors, about = self._load(number, arena)
+        try:
+            predictions = {rule: tensors[f"judged.{rule}"].numpy() for rule in about["rules"]}
+            facts = {name: about[name] for name in ("epochs", "seconds", "finished", "stage", "best_epochs")}
+            return Judgement(predictions, **facts)
+        except (KeyError, TypeError) as error:
+            path = self.path(number)
+            raise CheckpointError(f"{path / arena}.json is damaged; delete {path} to try that again") from error
+
+    def predictions(self, number: int, arena: str, rule: str) -> tuple[Array, dict[str, Any]]:
+        """Probabilities of all nodes in a split's arena, and the facts about its training."""
+        tensors, about = self._load(number, arena)
+        return tensors[f"all.{rule}"].numpy(), about
+
+    def _load(self, number: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        loaded = checkpoint.load(self.path(number), name, self.key)
+        if loaded is None:
+            raise CheckpointError(f"{self.path(number)} has no {name}.json; run the same command to go on")
+        return loaded
+
+    def weights(self, number: int, arena: str, rule: str) -> tuple[dict[str, Tensor], list[list[float]]]:
+        """The model that `rule` chose, and a row per epoch of its training."""
+        tensors, about = self._load(number, f"state-{arena}")
+        prefix = f"model.{rule}."
+        weights = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        return weights, about["history"]
+
+    def paused(self, number: int, arena: str) -> tuple[dict[str, Tensor], str] | None:
+        """What a paused training goes on from, where there is one."""
+        loaded = checkpoint.load(self.path(number), f"state-{arena}", self.key)
+        if loaded is None or loaded[1].get("progress") is None:
+            return None
+        tensors = {name.removeprefix("paused."): each for name, each in loaded[0].items() if name.startswith("paused.")}
+        return tensors, str(loaded[1]["progress"])
+
+    def keep_state(
+        self,
+        number: int,
+        arena: str,
+        chosen: dict[str, Chosen],
+        paused: tuple[dict[str, Tensor], str] | None,
+        history: list[tuple[float, ...]],
+    ) -> None:
+        """Models by rule, and what the training goes on from unless it has ended."""
+        tensors = {
+            f"model.{rule}.{name}": tensor for rule, each in chosen.items() for name, tensor in each.weights.items()
+        }
+        if paused is not None:
+            tensors |= {f"paused.{name}": tensor for name, tensor in paused[0].items()}
+        about = {"progress": None if paused is None else paused[1], "history": history}
+        checkpoint.save(self.path(number), f"state-{arena}", tensors, about, self.key)
+
+    def keep_judgement(
+        self, number: int, arena: str, judged: dict[str, Array], everywhere: dict[str, Array], about: dict[str, Any]
+    ) -> None:
+        """Predictions of judged nodes, and where a split is the arena of all nodes."""
+        tensors = {f"judged.{rule}": torch.from_numpy(np.ascontiguousarray(each)) for rule, each in judged.items()}
+        tensors |= {f"all.{rule}": torch.from_numpy(np.ascontiguousarray(each)) for rule, each in everywhere.items()}
+        checkpoint.save(self.path(number), arena, tensors, {**about, "rules": list(judged)}, self.key)
+
+    def has_state(self, number: int, arena: str) -> bool:
+        """Whether the models of an evaluation are there."""
+        return (self.path(number) / f"state-{arena}.json").is_file()
+
+    def forget_states(self, kept: set[int]) -> None:
+        """Take away the models of all candidates but those; their predictions stay."""
+        for path in self.folder.glob("[0-9]*"):
+            if int(path.name) not in kept:
+                for file in path.glob("state-*.json"):
+                    checkpoint.remove(path, file.stem)

@@ -1,0 +1,136 @@
+"""What `auto` chose, on disk: `auto.json`, and its members as runs like any other.
+
+auto.json                 the choice, what to expect of it, what was tried, and why
+members/0007-loss/        a run: candidate 7, its epoch chosen by loss
+refitted/0007-loss/       the same trained on training and validation nodes together, where that was asked for
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpcn.atomic import replacing
+from gpcn.errors import CheckpointError
+from gpcn.graph import Graph
+from gpcn.training.evaluation import summarize
+from gpcn.training.judged import with_rule
+from gpcn.training.metrics import score
+from gpcn.training.runs import Run, open_or_create
+from gpcn.training.splitrun import read_result, split_result, write_split
+from gpcn.tuning.auto.candidates import Candidate, Store
+
+FILE, MEMBERS, REFITTED = "auto.json", "members", "refitted"
+_NAME = re.compile(r"\d{4,}-(loss|metric)")
+
+
+def member_name(number: int, rule: str) -> str:
+    """What the run of a candidate is called."""
+    return f"{number:04d}-{rule}"
+
+
+def write_member(
+    folder: Path,
+    graph: Graph,
+    store: Store,
+    candidate: Candidate,
+    rule: str,
+    numbers: Iterable[int],
+    source: dict[str, Any] | None,
+) -> Run:
+    """The run of a candidate under `rule`, with those of the splits in which it was evaluated."""
+    path = folder / MEMBERS / member_name(candidate.number, rule)
+    path.mkdir(parents=True, exist_ok=True)
+    run = open_or_create(path, graph, with_rule(candidate.config, rule), source)
+    for number in numbers:
+        arena = f"split-{number:02d}"
+        if arena not in candidate.judgements:
+            continue
+        probabilities, about = store.predictions(candidate.number, arena, rule)
+        earlier = read_result(run.folder(number), run.key(number))
+        if earlier is not None and earlier["epochs"] == about["epochs"]:
+            continue
+        weights, history = store.weights(candidate.number, arena, rule)
+        facts = {
+            "epochs": about["epochs"],
+            "best_epoch": about["best_epochs"][rule][0],
+            "seconds": about["seconds"],
+            **about["about"][rule],
+        }
+        run.folder(number).mkdir(parents=True, exist_ok=True)
+        result = split_result(graph, run.config, number, probabilities, facts)
+        write_split(run.folder(number), run.key(number), weights, history, probabilities, result)
+    with replacing(path / "result.json") as stream:
+        stream.write(json.dumps(run.result(), indent=1, allow_nan=False).encode())
+    return run
+
+
+def scores_of(graph: Graph, runs: Sequence[Run], numbers: Sequence[int]) -> dict[str, Any]:
+    """Scores of the average of `runs` on every split, and their means, as `gpcn train` gives them."""
+    splits = []
+    for number in numbers:
+        likely = np.mean([predictions(run, number) for run in runs], axis=0)
+        parts = graph.splits[number]
+        scores = {
+            role: score(likely[nodes], graph.labels[nodes], graph.metric, graph.positive)
+            for role, nodes in (("train", parts.train), ("val", parts.val), ("test", parts.test))
+        }
+        splits.append({"split": number, **scores})
+    test_mean, test_std = summarize([split["test"] for split in splits])
+    val_mean, _ = summarize([split["val"] for split in splits])
+    about = {"graph": graph.name, "metric": graph.metric, "test_mean": test_mean, "test_std": test_std}
+    return {**about, "val_mean": val_mean, "splits": splits}
+
+
+def write_choice(folder: Path, choice: dict[str, Any]) -> None:
+    """Replace `auto.json`, then take away members that are none any more."""
+    with replacing(folder / FILE) as stream:
+        stream.write(json.dumps(choice, indent=1, allow_nan=False).encode())
+    for kind in (MEMBERS, REFITTED):
+        for path in (folder / kind).glob("*"):
+            if path.name not in choice["members"]:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def read_choice(folder: Path) -> dict[str, Any]:
+    """What `auto` chose in `folder`, and why."""
+    file = folder / FILE
+    try:
+        stored = json.loads(file.read_bytes())
+        return {
+            **stored,
+            "members": [str(name) for name in stored["members"]],
+            "why": [str(text) for text in stored["why"]],
+        }
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{file} is damaged; run gpcn auto again") from error
+
+
+def members(folder: Path) -> list[Run]:
+    """The runs whose probabilities are averaged, of a folder that `auto` wrote; who counts twice is there twice."""
+    return _opened(folder, read_choice(folder)["members"], MEMBERS)
+
+
+def refitted(folder: Path) -> list[Run]:
+    """The same trained on validation nodes too, where that was asked for, else the members: what predictions are by."""
+    choice = read_choice(folder)
+    return _opened(folder, choice["members"], REFITTED if choice.get("refitted") else MEMBERS)
+
+
+def _opened(folder: Path, names: Sequence[str], kind: str) -> list[Run]:
+    if not names or any(not _NAME.fullmatch(name) for name in names):
+        raise CheckpointError(f"{folder / FILE} names no members; run gpcn auto again")
+    opened = {name: Run.open(folder / kind / name) for name in dict.fromkeys(names)}
+    return [opened[name] for name in names]
+
+
+def predictions(run: Run, number: int) -> npt.NDArray[np.float64]:
+    """Probabilities of all nodes, as the run kept them."""
+    return run.predictions(number)

@@ -1,0 +1,273 @@
+"""`auto`: no hyperparameters to choose.
+
+Within a budget of seconds it evaluates configurations of every model of the zoo (`search`), takes the best single one
+or an average of a few (`ensemble`), trains these on all splits, and says what to expect of them (`interval`).
+Everything it evaluates stays on disk (`candidates`), so that stopping at any moment loses nothing, and the same call
+goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpcn.atomic import replacing
+from gpcn.errors import CheckpointError, ConfigError, TrainingError
+from gpcn.graph import Graph
+from gpcn.locking import locked
+from gpcn.training.config import TrainConfig
+from gpcn.training.runs import Run, check_splits
+from gpcn.tuning.auto import account
+from gpcn.tuning.auto.account import Member
+from gpcn.tuning.auto.arenas import FOLDS, Arena, needs_folds, stages_for
+from gpcn.tuning.auto.candidates import Store
+from gpcn.tuning.auto.choice import FILE, members, scores_of, write_choice, write_member
+from gpcn.tuning.auto.ensemble import POOL, Judge, Selection, select
+from gpcn.tuning.auto.finish import Finish
+from gpcn.tuning.auto.interval import expect
+from gpcn.tuning.auto.portfolio import EPOCHS, MAJORITY, Entry, default_portfolio
+from gpcn.tuning.auto.refit import refit_members
+from gpcn.tuning.auto.search import Search
+from gpcn.tuning.executors import Executor
+from gpcn.tuning.executors.local import LocalExecutor
+from gpcn.tuning.executors.serial import SerialExecutor
+
+OVERTIME = 1.05  # of the budget: when workers that do not listen are ended
+RESERVE = 0.05  # of the budget, for choosing and writing
+PER_SPLIT, MOST_FOR_SPLITS = 0.06, 0.4  # of the budget, for training the chosen on splits that the search left out
+MEASURED = 3  # first configurations by which the speed of the machine is measured on a small graph
+COMPARED = 12  # configurations that must fit into the share of the budget below for cross-validation
+FOLDS_SHARE = 0.5
+BETWEEN_CHOICES = 0.05  # of the budget at least, between two choices that are written while the search goes on
+Log = Callable[[str], None]
+
+
+def auto(
+    graph: Graph,
+    executor: Executor,
+    *,
+    out: str | Path,
+    seconds: float,
+    splits: Sequence[int] | None = None,
+    seed: int = 0,
+    source: dict[str, Any] | None = None,
+    portfolio: Sequence[Entry] | None = None,
+    refit: bool = False,
+    log: Log = lambda text: None,
+) -> dict[str, Any]:
+    """Choose, train and keep the result in `out`; what `gpcn train` returns, and how and why it was chosen.
+
+    Args:
+        graph: what to learn.
+        executor: where evaluations run.
+        out: the folder; the same call goes on in it.
+        seconds: the budget.
+        splits: numbers of splits (default: all); the same members are trained on all of them.
+        seed: decides every random draw.
+        source: where the graph came from, for prediction later.
+        portfolio: what to try first (default: the one of the package).
+        refit: also train the members on training and validation nodes together, for prediction.
+        log: called with one line per event.
+    """
+    if not seconds > 0:
+        raise ConfigError(f"the budget is {seconds} seconds; expected more than none")
+    folder, numbers = Path(out), check_splits(graph, splits)
+    if (folder / "config.json").exists():
+        raise ConfigError(f"{folder} holds a run of another model; choose another --out")
+    with locked(folder):
+        job = _Job(graph, executor, folder, seconds, numbers, seed, source, portfolio or default_portfolio(), log)
+        return job.run(refit)
+
+
+class _Job:
+    def __init__(
+        self,
+        graph: Graph,
+        executor: Executor,
+        folder: Path,
+        seconds: float,
+        numbers: list[int],
+        seed: int,
+        source: dict[str, Any] | None,
+        entries: Sequence[Entry],
+        log: Log,
+    ) -> None:
+        self.start = time.monotonic()
+        self.graph, self.executor, self.folder, self.seconds = graph, executor, folder, seconds
+        self.numbers, self.seed, self.source, self.log = numbers, seed, source, log
+        self.store = Store(folder / "candidates", _check_owner(folder, graph, seed))
+        self.stages = stages_for(graph, numbers, EPOCHS, seed, folds_fit=False)
+        self.search = Search(graph, self.stages, entries, self.store, seed=seed, log=log)
+        self.best_written = -math.inf
+        self.last_written = self.start
+
+    def run(self, refit: bool) -> dict[str, Any]:
+        self._measure()
+        for text in account.plan(self.graph, self.stages, self.search, self.seconds):
+            self.log(text)
+        arenas = self.stages[-1].arenas
+        left_out = [number for number in self.numbers if number not in {arena.outer for arena in arenas}]
+        reserve = RESERVE + min(MOST_FOR_SPLITS, PER_SPLIT * len(left_out)) + (0.15 if refit else 0.0)
+        end = self.start + max(0.3, 1 - reserve) * self.seconds
+        self._search(end)
+        selection, judged = self._select()
+        finish = Finish(self.graph, self.executor, self.search, self.numbers, self.start + 0.98 * self.seconds)
+        chosen = finish.train(selection, Judge(self.graph, judged))
+        return self._keep(chosen, judged, finish.trained, refit)
+
+    def _measure(self) -> None:
+        """On a small graph, the first few on a split: how fast is this machine, and is there time to cross-validate?"""
+        if not needs_folds(self.graph, self.numbers):
+            return
+        first = self.search.first(MEASURED, 0.3 * self.seconds)
+        for task, outcome in self.executor.run(first, self.hard_end):
+            self.search.record(task, outcome)
+            self._keep_best_so_far()
+        takes = self.search.seconds_for_portfolio(COMPARED, FOLDS * len(self.numbers)) / self.executor.workers
+        if takes < FOLDS_SHARE * self.seconds:
+            self.stages = stages_for(self.graph, self.numbers, EPOCHS, self.seed)
+            self.search.stages = self.stages
+        else:
+            self.log(f"cross-validation would take {takes:.0f} s; validation nodes judge instead, though they are few")
+
+    @property
+    def hard_end(self) -> float:
+        return self.start + OVERTIME * self.seconds
+
+    def _search(self, end: float) -> None:
+        for task, outcome in self.executor.run(self.search.tasks(self.start, end), self.hard_end):
+            if "refused" in outcome and not any(each.judgements for each in self.search.candidates.values()):
+                raise ConfigError(outcome["refused"])
+            self.search.record(task, outcome)
+            self._keep_best_so_far()
+
+    def _select(self) -> tuple[Selection, tuple[Arena, ...]]:
+        judged = self.stages[self.search.decisive()].arenas
+        rows = self.search.rows(judged)
+        if not rows:
+            judged = judged[:1]
+            rows = self.search.rows(judged)
+        if not rows:
+            failures = [each.failed for each in self.search.candidates.values() if each.failed]
+            why = f"; the first said: {failures[0]}" if failures else "; give it more time with --budget"
+            raise TrainingError(f"no configuration could be evaluated on {self.graph.name}{why}")
+        return select(Judge(self.graph, judged), rows), judged
+
+    def _keep_best_so_far(self) -> None:
+        """Write the single best down while the search goes on, so that a kill leaves something to predict with."""
+        now = time.monotonic()
+        if self.best_written > -math.inf and now - self.last_written < BETWEEN_CHOICES * self.seconds:
+            return
+        if (self.folder / FILE).exists() and self.best_written == -math.inf:
+            return  # an earlier call's choice is better than nothing tried yet
+        first = self.stages[0].arenas[0]
+        if first.outer is None:
+            return
+        rows = self.search.rows([first])
+        judge = Judge(self.graph, [first])
+        best = max(rows, key=lambda row: judge.gain(row.predictions), default=None)
+        if best is None or not judge.gain(best.predictions) > self.best_written:
+            return
+        self.best_written, self.last_written = judge.gain(best.predictions), now
+        candidate = self.search.candidates[best.number]
+        run = write_member(self.folder, self.graph, self.store, candidate, best.rule, [first.number], self.source)
+        write_choice(
+            self.folder,
+            {
+                **scores_of(self.graph, [run], [first.number]),
+                "model": "auto",
+                "chosen": f"{candidate.title}, the best so far",
+                "config": run.config.to_json(),
+                "why": ["the search was stopped; this is the best single configuration until then"],
+                "members": [run.path.name],
+                "complete": False,
+            },
+        )
+
+    def _keep(self, selection: Selection, judged: tuple[Arena, ...], numbers: list[int], refit: bool) -> dict[str, Any]:
+        """Write members and choice; with `refit` once more, for a kill meanwhile must not leave half of it."""
+        chosen = [Member(self.search.candidates[row.number], row.rule, count) for row, count in selection.members]
+        runs: list[Run] = []
+        for member in chosen:
+            run = write_member(self.folder, self.graph, self.store, member.candidate, member.rule, numbers, self.source)
+            runs += [run] * member.count
+        expected = expect(self.graph, judged, numbers, selection, self._majority(judged), self.seed)
+        result: dict[str, Any] = {
+            **scores_of(self.graph, runs, numbers),
+            "model": "auto",
+            "config": runs[0].config.to_json(),
+            "members": [run.path.name for run in runs],
+            "complete": True,
+            "refitted": False,
+            "budget": self.seconds,
+            **account.choice(self.graph, self.search, judged, chosen, selection, expected),
+        }
+        result["warnings"] = account.warnings(
+            self.graph, self.search, chosen, expected, seconds=self.seconds, workers=self.executor.workers
+        )
+        if numbers != self.numbers:
+            skipped = ", ".join(str(number) for number in self.numbers if number not in numbers)
+            result["warnings"].append(f"there was no time to train on split(s) {skipped}; the same command goes on")
+        result["seconds"] = round(time.monotonic() - self.start, 3)
+        write_choice(self.folder, result)
+        if refit:
+            refit_members(self.folder, self.graph, runs, numbers, self.source, self.log)
+            result |= {"refitted": True, "seconds": round(time.monotonic() - self.start, 3)}
+            write_choice(self.folder, result)
+        leaders = {candidate.number for _, candidate in self.search.leaders()[:POOL]}
+        self.store.forget_states(leaders | {member.candidate.number for member in chosen})
+        for text in (*result["why"], *(f"warning: {text}" for text in result["warnings"])):
+            self.log(text)
+        return result
+
+    def _majority(self, judged: tuple[Arena, ...]) -> Sequence[Any] | None:
+        """Judged predictions of who knows class shares alone, where that was evaluated there."""
+        numbers = {each.number for each in self.search.candidates.values() if each.title == MAJORITY}
+        rows = [row for row in self.search.rows(judged) if row.number in numbers]
+        return rows[0].predictions if rows else None
+
+
+def chosen_models(
+    graph: Graph, *, seconds: float, jobs: int | None = 1, seed: int = 0
+) -> tuple[list[tuple[Any, TrainConfig, int]], dict[str, Any]]:
+    """The models that are averaged, trained on the first split of `graph`, with their configurations and how often each
+    counts; and how they were chosen."""
+    from gpcn.training.fitted import Fitted
+
+    executor: Executor = SerialExecutor(graph) if jobs in (None, 1) else LocalExecutor(graph, jobs)
+    with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:
+        try:
+            result = auto(graph, executor, out=folder, seconds=seconds, splits=[0], seed=seed)
+        finally:
+            executor.close()
+        runs = {run.path: run for run in members(Path(folder))}
+        counts = Counter(run.path for run in members(Path(folder)))
+        models = [(Fitted.of(run, graph).model(0), run.config, counts[path]) for path, run in runs.items()]
+        return models, result
+
+
+def _check_owner(folder: Path, graph: Graph, seed: int) -> str:
+    """What everything in `folder` belongs to; a folder of another graph is refused."""
+    key = hashlib.sha256(f"{graph.fingerprint()}|{graph.metric}|{seed}".encode()).hexdigest()
+    file = folder / "candidates" / "owner.json"
+    if file.exists():
+        try:
+            same = json.loads(file.read_bytes())["owner"] == key
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{file} is damaged; choose another --out") from error
+        if not same:
+            raise ConfigError(f"{folder} holds what auto tried on another graph, metric or seed; choose another --out")
+        return key
+    if (folder / FILE).exists() and not (folder / "candidates").exists():
+        raise ConfigError(f"{folder} was written by an earlier version of auto; choose another --out")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as stream:
+        stream.write(json.dumps({"owner": key, "graph": graph.name, "metric": graph.metric, "seed": seed}).encode())
+    return key

@@ -1,0 +1,131 @@
+"""Ensemble selection: greedy and forward, with replacement (Caruana et al., *Ensemble Selection from Libraries of
+Models*, ICML 2004), over the judged predictions of everything evaluated.
+
+Selection flatters itself on the nodes it selects by. So whether it pays is decided crosswise: what one half of the
+judged nodes selects is scored on the other. The same is done for the single best, and the better procedure is taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpcn.graph import Graph
+from gpcn.training.metrics import gain
+from gpcn.tuning.auto.arenas import Arena
+
+MOST_MEMBERS = 8
+POOL = 24  # of the best that are considered
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A candidate under one rule, with its judged predictions, one array per arena."""
+
+    number: int
+    rule: str
+    model: str
+    predictions: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Members with how often each was chosen, and what judged nodes say.
+
+    `gain` is of the members on all judged nodes, `crosswise` of the procedure that chose them, without the optimism of
+    choosing; `single` is the gain of the best single one, `single_crosswise` of choosing that.
+    """
+
+    members: tuple[tuple[Row, int], ...]
+    gain: float
+    crosswise: float
+    single: float
+    single_crosswise: float
+
+    def blended(self) -> tuple[Array, ...]:
+        """Judged predictions of the members' average, by arena."""
+        arenas = range(len(self.members[0][0].predictions))
+        counts = [count for _, count in self.members]
+        return tuple(
+            np.average([row.predictions[index] for row, _ in self.members], axis=0, weights=counts) for index in arenas
+        )
+
+
+class Judge:
+    """Scores of predictions in some arenas, on all nodes or on one side of each."""
+
+    def __init__(self, graph: Graph, arenas: Sequence[Arena]) -> None:
+        self.graph, self.arenas = graph, tuple(arenas)
+
+    def gain(self, predictions: Sequence[Array], side: int | None = None) -> float:
+        """The mean gain over arenas that have a score."""
+        gains = []
+        for arena, each in zip(self.arenas, predictions, strict=True):
+            value = arena.score(self.graph, each, side)
+            if value is not None:
+                gains.append(gain(self.graph.metric, value))
+        return float(np.mean(gains)) if gains else -np.inf
+
+
+def select(judge: Judge, rows: Sequence[Row]) -> Selection:
+    """The ensemble, or the single best where selecting does not pay."""
+    gains = [judge.gain(row.predictions) for row in rows]
+    order = sorted(range(len(rows)), key=lambda index: (-gains[index], rows[index].number, rows[index].rule))
+    pool = _pool([rows[index] for index in order])
+    best, top = pool[0], gains[order[0]]
+    crosswise: dict[str, list[float]] = {"ensemble": [], "single": []}
+    for side in (0, 1):
+        sided = [judge.gain(row.predictions, side) for row in pool]
+        crosswise["single"].append(judge.gain(pool[int(np.argmax(sided))].predictions, 1 - side))
+        crosswise["ensemble"].append(judge.gain(_average(_greedy(judge, pool, sided, side)), 1 - side))
+    ensemble, single = (float(np.mean(crosswise[name])) for name in ("ensemble", "single"))
+    picked = _greedy(judge, pool, [judge.gain(row.predictions) for row in pool])
+    reached = judge.gain(_average(picked))
+    members = Counter((row.number, row.rule) for row in picked)
+    if ensemble > single and len(members) > 1 and reached >= top:
+        known = {(row.number, row.rule): row for row in picked}
+        counted = tuple((known[key], count) for key, count in members.most_common())
+        return Selection(counted, reached, ensemble, top, single)
+    return Selection(((best, 1),), top, single, top, single)
+
+
+def _pool(ranked: Sequence[Row]) -> list[Row]:
+    """The best, and of every other model its best: what differs most helps most."""
+    chosen = list(ranked[:POOL])
+    models = {row.model for row in chosen}
+    for row in ranked[POOL:]:
+        if row.model not in models:
+            models.add(row.model)
+            chosen.append(row)
+    return chosen
+
+
+def _greedy(judge: Judge, pool: Sequence[Row], gains: Sequence[float], side: int | None = None) -> list[Row]:
+    """Beginning with the best, add whoever helps most, again where that helps, until nobody does."""
+    first = int(np.argmax(gains))
+    picked, reached = [pool[first]], gains[first]
+    total = [each.astype(np.float64) for each in pool[first].predictions]
+    while len(picked) < MOST_MEMBERS:
+        size = len(picked) + 1
+        trials = [
+            judge.gain([(sum_ + each) / size for sum_, each in zip(total, row.predictions, strict=True)], side)
+            for row in pool
+        ]
+        best = int(np.argmax(trials))
+        if not trials[best] > reached:
+            break
+        picked.append(pool[best])
+        reached = trials[best]
+        total = [sum_ + each for sum_, each in zip(total, pool[best].predictions, strict=True)]
+    return picked
+
+
+def _average(rows: Sequence[Row]) -> list[Array]:
+    arenas = range(len(rows[0].predictions))
+    return [np.mean([row.predictions[index] for row in rows], axis=0) for index in arenas]

@@ -1,0 +1,113 @@
+"""The unit of work of `auto`: one candidate in one arena, up to an epoch and a moment."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpcn.errors import TrainingError
+from gpcn.training.config import TrainConfig
+from gpcn.tuning.auto.arenas import Arena
+from gpcn.tuning.auto.candidates import Array, Store
+from gpcn.tuning.tasks import Evaluator, Outcome, TimeOver
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Train a candidate in `arena` for `epochs` and `seconds` at most, until `end`, and keep what it predicts.
+
+    A training that is stopped by either keeps the best so far, and the next evaluation goes on from there.
+    """
+
+    number: int
+    config: TrainConfig
+    arena: Arena
+    stage: int
+    epochs: int
+    seconds: float
+    end: float
+    store: Store
+
+    @property
+    def short(self) -> bool:
+        """It has a deadline."""
+        return True
+
+    def perform(self, evaluator: Evaluator, until: float) -> Outcome:
+        """Facts about the training; predictions and models are on disk by then.
+
+        `stopped` is the outcome where the time was over before there was anything to keep.
+        """
+        deadline = min(self.end, time.monotonic() + self.seconds)
+        run = self._split if self.arena.outer is not None else self._folds
+        return run(evaluator, until, deadline)
+
+    def _split(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
+        from gpcn.training.judged import JudgedTraining
+
+        (split,) = self.arena.splits
+        training = JudgedTraining(evaluator.problem(self.config), self.config, split, self.arena.number)
+        paused = self.store.paused(self.number, self.arena.name)
+        if paused is not None:
+            training.restore(*paused)
+        training.run(self.epochs, min(deadline, until))
+        if not training.usable:
+            if until <= time.monotonic() < deadline:
+                raise TimeOver
+            return {"stopped": "the time was over before its second epoch"}
+        state = None if training.finished else training.state()
+        chosen = training.chosen()
+        self.store.keep_state(self.number, self.arena.name, chosen, state, training.loop.history)
+        if until <= time.monotonic() < deadline and not (training.finished or training.loop.epoch >= self.epochs):
+            raise TimeOver  # somebody else goes on from the state just kept
+        about: dict[str, Any] = {
+            "epochs": training.loop.epoch,
+            "seconds": round(training.seconds, 3),
+            "finished": training.finished,
+            "stage": self.stage,
+            "best_epochs": {rule: [choice.epoch] for rule, choice in chosen.items()},
+            "about": {rule: choice.about for rule, choice in chosen.items()},
+        }
+        judged = {rule: choice.crossed for rule, choice in chosen.items()}
+        everywhere = {rule: choice.probabilities for rule, choice in chosen.items()}
+        self.store.keep_judgement(self.number, self.arena.name, judged, everywhere, about)
+        return about
+
+    def _folds(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
+        from gpcn.training.judged import JudgedTraining
+
+        problem = evaluator.problem(self.config)
+        order = {int(node): position for position, node in enumerate(self.arena.nodes)}
+        judged: dict[str, Array] = {}
+        epochs, seconds = 0, 0.0
+        best_epochs: dict[str, list[int]] = {}
+        for number, split in enumerate(self.arena.splits):
+            training = JudgedTraining(problem, self.config, split, self.arena.number + number)
+            training.run(self.epochs, min(deadline, until))
+            if not training.finished and time.monotonic() >= min(deadline, until):
+                if until < deadline:
+                    raise TimeOver
+                return {"stopped": f"the time was over in fold {number + 1} of {len(self.arena.splits)}"}
+            chosen = training.chosen()
+            positions = [order[int(node)] for node in split.test]
+            for rule, choice in chosen.items():
+                shape = (self.arena.nodes.size, choice.probabilities.shape[1])
+                held = judged.setdefault(rule, np.full(shape, np.nan, dtype=np.float32))
+                held[positions] = choice.probabilities[split.test]
+                best_epochs.setdefault(rule, []).append(choice.epoch)
+            epochs, seconds = max(epochs, training.loop.epoch), seconds + training.seconds
+        judged = {rule: held for rule, held in judged.items() if not np.isnan(held).any()}
+        if not judged:
+            raise TrainingError("no rule could choose an epoch in all folds")
+        about: dict[str, Any] = {
+            "epochs": epochs,
+            "seconds": round(seconds, 3),
+            "finished": True,
+            "stage": self.stage,
+            "best_epochs": {rule: best_epochs[rule] for rule in judged},
+        }
+        self.store.keep_judgement(self.number, self.arena.name, judged, {}, about)
+        return about

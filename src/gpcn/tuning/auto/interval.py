@@ -1,0 +1,94 @@
+"""What score to expect on test nodes, from judged nodes alone, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpcn.graph import Graph
+from gpcn.training.metrics import definition, gain, score
+from gpcn.tuning.auto.arenas import Arena
+from gpcn.tuning.auto.ensemble import Array, Selection
+
+REACH = 1.645  # standard deviations either way: 90 % where everything is as assumed
+DRAWS, FEWER_DRAWS = 200, 60
+MANY_NODES = 5000
+FEWEST_TEST_NODES = 10  # below which the test score is no estimate of anything
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """An interval for the test score, and whether the choice is clearly above the majority on judged nodes."""
+
+    score: float
+    low: float
+    high: float
+    above_majority: bool
+
+
+def expect(
+    graph: Graph,
+    arenas: Sequence[Arena],
+    numbers: Sequence[int],
+    selection: Selection,
+    majority: Sequence[Array] | None,
+    seed: int,
+) -> Expectation:
+    """The expected mean test score over the splits `numbers`.
+
+    Its middle is the crosswise score of the whole choice. Its width has four sources: judged nodes are a sample
+    (bootstrap), test nodes are another, choosing was optimistic (the distance from the crosswise score to the one on
+    all judged nodes), and splits differ.
+    """
+    metric = definition(graph.metric)
+    blended = selection.blended()
+    rng = np.random.default_rng([seed, len(arenas)])
+    spreads, differences, judged = [], [], []
+    for index, (arena, likely) in enumerate(zip(arenas, blended, strict=True)):
+        own, against = _bootstrap(graph, arena, likely, None if majority is None else majority[index], rng)
+        spreads.append(float(np.var(own)) if own.size else 0.0)
+        differences.append(against)
+        judged.append(arena.score(graph, likely))
+    sampled = float(np.mean(spreads))
+    tested = float(np.mean([graph.splits[number].test.size for number in numbers]))
+    sizes = float(np.mean([arena.nodes.size for arena in arenas]))
+    labelled = graph.labelled.size
+    repeats = min(len(arenas), max(1.0, labelled / sizes))
+    variance = sampled / repeats
+    if tested >= FEWEST_TEST_NODES:
+        variance += sampled * sizes / tested / min(len(numbers), max(1.0, labelled / tested))
+    variance += ((selection.gain - selection.crosswise) / 2) ** 2
+    between = [value for value in judged if value is not None]
+    if len(between) > 1:
+        variance += float(np.var(between, ddof=1)) / len(between)
+    middle = metric.sign * selection.crosswise
+    reach = REACH * variance**0.5
+    low, high = middle - reach, middle + reach
+    low = max(0.0, low)
+    if metric.percent:
+        high = min(100.0, high)
+    fewest = min(each.size for each in differences)
+    together = np.mean([each[:fewest] for each in differences], axis=0)
+    above = fewest > 0 and float(np.quantile(together, 0.05)) > 0
+    return Expectation(middle, low, high, bool(above))
+
+
+def _bootstrap(
+    graph: Graph, arena: Arena, likely: Array, majority: Array | None, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Scores of redrawn judged nodes, and how much more they gain than the majority's."""
+    labels, size = graph.labels[arena.nodes], arena.nodes.size
+    draws = DRAWS if size < MANY_NODES else FEWER_DRAWS
+    scores, differences = [], []
+    for _ in range(draws):
+        drawn = rng.integers(size, size=size)
+        value = score(likely[drawn], labels[drawn], graph.metric, graph.positive)
+        if value is None:
+            continue
+        scores.append(value)
+        if majority is not None:
+            reference = score(majority[drawn], labels[drawn], graph.metric, graph.positive)
+            differences.append(gain(graph.metric, value) - gain(graph.metric, reference))
+    return np.array(scores, dtype=np.float32), np.array(differences[: len(scores)], dtype=np.float32)

@@ -1,0 +1,88 @@
+"""Members once more, on training and validation nodes together: for the predictions that will be used.
+
+Nothing is left to stop by, so every training takes as many epochs as the member's best one had, and the last is kept.
+The scores that `auto` reports are those from before; of these models nothing honest can be said on validation nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from gpcn.atomic import replacing
+from gpcn.errors import TrainingError
+from gpcn.graph import Graph, Split
+from gpcn.training.judged import train_epochs
+from gpcn.training.problem import Problem
+from gpcn.training.runs import Run, open_or_create
+from gpcn.training.splitrun import read_result, split_result, write_split
+from gpcn.tuning.auto.choice import REFITTED
+from gpcn.types import IntVector
+
+
+@dataclass(frozen=True)
+class _Together:
+    """Training and validation nodes as one part, which also fills the place of the other; there is no test part."""
+
+    train: IntVector
+    val: IntVector
+
+
+def refit_members(
+    folder: Path,
+    graph: Graph,
+    runs: Sequence[Run],
+    numbers: Sequence[int],
+    source: dict[str, Any] | None,
+    log: Callable[[str], None],
+) -> list[Run]:
+    """The members' runs again, each split's training and validation nodes together, in `refitted`."""
+    refitted = []
+    for run in {run.path: run for run in runs}.values():
+        path = folder / REFITTED / run.path.name
+        path.mkdir(parents=True, exist_ok=True)
+        again = open_or_create(path, graph, run.config, source)
+        for number in numbers:
+            before = read_result(run.folder(number), run.key(number))
+            if before is None:
+                continue
+            done = read_result(again.folder(number), again.key(number))
+            if done is None or done["best_epoch"] != before["best_epoch"]:
+                _refit(graph, again, number, before)
+        with replacing(path / "result.json") as stream:
+            stream.write(json.dumps(again.result(), indent=1, allow_nan=False).encode())
+        log(f"refitted: {run.path.name} ({run.config.model}) on training and validation nodes together")
+        refitted.append(again)
+    return refitted
+
+
+def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
+    start = time.monotonic()
+    outer = graph.splits[number]
+    nodes = np.sort(np.concatenate([outer.train, outer.val]))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        problem = Problem.of(graph, run.config)
+        both = cast(Split, _Together(nodes, nodes))
+        loop, probabilities = train_epochs(problem, run.config, both, number, int(before["best_epoch"]))
+    finally:
+        torch.set_num_threads(threads)
+    if not np.isfinite(probabilities).all():
+        raise TrainingError(f"{run.config.model} gives numbers that are not finite when refitted; leave --refit out")
+    about = {
+        **{name: before[name] for name in ("best_epoch", "parameters", "coefficients", "mix")},
+        "epochs": loop.epoch,
+        "seconds": round(time.monotonic() - start, 3),
+    }
+    run.folder(number).mkdir(parents=True, exist_ok=True)
+    result = split_result(graph, run.config, number, probabilities, about)
+    weights = dict(loop.model.state_dict())
+    write_split(run.folder(number), run.key(number), weights, loop.history, probabilities, result)

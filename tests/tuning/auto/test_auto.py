@@ -1,0 +1,228 @@
+"""`auto` as a whole: what it says and leaves on disk, that its time is kept, that it can be used like a run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpcn import GPCNClassifier, Graph, save
+from gpcn.errors import CheckpointError, ConfigError, DataError
+from gpcn.explanation import can_be_explained
+from gpcn.joint_explanation import explain_average
+from gpcn.training.prediction import vote
+from gpcn.tuning.auto import auto, members, predictions, refitted
+from gpcn.tuning.executors.serial import SerialExecutor
+from tests.tuning.auto.conftest import PORTFOLIO, SHORTEST, Clock
+
+Chosen = tuple[Path, dict[str, Any], list[str]]
+
+
+def test_it_says_what_it_tried_and_why(chosen: Chosen) -> None:
+    _, result, said = chosen
+    assert said[0].startswith("auto on synthetic") and "validation nodes of split 0" in said[0]
+    assert [text for text in said if text.startswith("tried: majority")]
+    assert set(result["why"]) <= set(said)
+    assert any(text.startswith("chosen: ") for text in result["why"])
+    assert any(text.startswith("expected on test nodes") for text in result["why"])
+    assert {row["model"] for row in result["tried"]} >= {"logistic", "link", "multi-gpcn", "gpcn"}
+    assert result["expected"]["low"] < result["expected"]["score"] < result["expected"]["high"]
+    assert result["above_majority"]
+
+
+def test_it_is_never_below_anything_it_has_seen(chosen: Chosen) -> None:
+    _, result, _ = chosen
+    assert result["judged"] >= max(row["score"] for row in result["tried"]) - 1e-9
+    assert result["judged"] >= result["best_single"] - 1e-9
+
+
+def test_what_it_reports_is_what_its_members_predict(ring: Graph, chosen: Chosen) -> None:
+    folder, result, _ = chosen
+    runs = members(folder)
+    likely = np.mean([predictions(run, 0) for run in runs], axis=0)
+    test = ring.splits[0].test
+    assert result["test_mean"] == pytest.approx(100 * (likely[test].argmax(1) == ring.labels[test]).mean())
+    assert 1 <= len(runs) <= 8
+    stored = json.loads((folder / "auto.json").read_text())
+    assert stored["members"] == result["members"] == [run.path.name for run in runs]
+    np.testing.assert_allclose(vote(runs, ring).probabilities, likely, atol=1e-5)
+
+
+def test_predictions_on_a_changed_graph(ring: Graph, chosen: Chosen, tmp_path: Path) -> None:
+    folder, _, _ = chosen
+    save(ring, tmp_path / "g.npz")
+    words = ["predict", folder, tmp_path / "g.npz", "--out", tmp_path / "p.csv"]
+    command = [sys.executable, "-W", "error", "-m", "gpcn", *map(str, words)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
+    likely = np.mean([predictions(run, 0) for run in members(folder)], axis=0)
+    names = ring.label_names or ()
+    assert [row["predicted"] for row in rows] == [names[best] for best in likely.argmax(1)]
+
+
+def test_the_same_call_goes_on_and_loses_nothing(
+    ring: Graph, chosen: Chosen, virtual: Callable[..., Clock], tmp_path: Path
+) -> None:
+    import shutil
+
+    folder, before, _ = chosen
+    shutil.copytree(folder, tmp_path / "again")
+    virtual(lambda model: 0.03)
+    said: list[str] = []
+    after = auto(
+        ring, SerialExecutor(ring), out=tmp_path / "again", seconds=2, splits=[0], portfolio=PORTFOLIO, log=said.append
+    )
+    assert any("were tried before" in text for text in said)
+    assert after["judged"] >= before["judged"]
+    earlier = {row["number"]: row["first_score"] for row in before["tried"]}
+    later = {row["number"]: row["first_score"] for row in after["tried"]}
+    assert earlier.keys() <= later.keys()
+
+
+def test_a_slow_model_does_not_eat_the_budget(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    """Epochs of a second and more: the budget is kept, the best so far returned, and a warning says so."""
+    clock = virtual(lambda model: {"multi-gpcn": 20.0, "gpcn": 3.0}.get(model, 0.5))
+    start = clock.now
+    result = auto(ring, SerialExecutor(ring), out=tmp_path, seconds=60, splits=[0], portfolio=PORTFOLIO)
+    assert clock.now - start <= 66
+    assert result["judged"] >= max(row["score"] for row in result["tried"]) - 1e-9
+    assert len(result["tried"]) >= 3
+    assert any("budget of 60 s was too small" in text and "would do" in text for text in result["warnings"])
+    assert result["skipped"]
+
+
+def test_even_one_second_gives_something(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    virtual(lambda model: 5.0)
+    result = auto(ring, SerialExecutor(ring), out=tmp_path, seconds=1, splits=[0], portfolio=PORTFOLIO)
+    assert result["chosen"] == "majority alone"
+    assert not result["above_majority"]
+    assert any("not clearly above" in text for text in result["warnings"])
+    assert any("too small" in text for text in result["warnings"])
+
+
+def test_several_splits_have_the_same_members(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    virtual(lambda model: 0.03)
+    result = auto(ring, SerialExecutor(ring), out=tmp_path, seconds=8, portfolio=PORTFOLIO)
+    assert [split["split"] for split in result["splits"]] == [0, 1]
+    assert all(run.finished() == [0, 1] for run in members(tmp_path))
+    assert result["test_std"] is not None
+
+
+def test_few_labels_are_cross_validated_without_test_nodes(
+    tiny: Graph, virtual: Callable[..., Clock], tmp_path: Path
+) -> None:
+    virtual(lambda model: 0.01)
+    test = tiny.splits[0].test
+    scrambled = tiny.labels.copy()
+    scrambled[test] = (scrambled[test] + 1) % 3
+    results = []
+    for name, labels in (("a", tiny.labels), ("b", scrambled)):
+        graph = replace(tiny, labels=labels)
+        results.append(auto(graph, SerialExecutor(graph), out=tmp_path / name, seconds=4, portfolio=SHORTEST))
+    first, second = results
+    assert first["judged_by"] == "cross-validation"
+    assert first["members"] == second["members"]
+    assert first["judged"] == second["judged"]
+    assert first["expected"] == second["expected"]
+    assert first["test_mean"] != second["test_mean"]
+
+
+def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    virtual(lambda model: 0.03)
+    options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO}
+    plain = auto(ring, SerialExecutor(ring), out=tmp_path / "plain", seconds=6, **options)
+    result = auto(ring, SerialExecutor(ring), out=tmp_path / "refit", seconds=6, refit=True, **options)
+    assert result["refitted"] and not plain["refitted"]
+    honest = np.mean([predictions(run, 0) for run in members(tmp_path / "refit")], axis=0)
+    val, test = ring.splits[0].val, ring.splits[0].test
+    assert result["test_mean"] == pytest.approx(100 * (honest[test].argmax(1) == ring.labels[test]).mean())
+    final = np.mean([predictions(run, 0) for run in refitted(tmp_path / "refit")], axis=0)
+    assert (final[val].argmax(1) == ring.labels[val]).mean() >= (honest[val].argmax(1) == ring.labels[val]).mean()
+    assert not np.allclose(final, honest)
+    assert [run.path for run in refitted(tmp_path / "plain")] == [run.path for run in members(tmp_path / "plain")]
+
+
+def test_explanation_is_the_average_of_the_members(ring: Graph, chosen: Chosen) -> None:
+    folder, _, _ = chosen
+    runs = members(folder)
+    if not any(can_be_explained(run) for run in runs):
+        pytest.skip("no member is a sum over hops")
+    account = explain_average(runs, ring, "5", top=3)
+    for shares in ("winner", "margin"):
+        assert sum(part[shares] for part in account["parts"]) == pytest.approx(account["sum"][shares])
+    likely = vote(runs, ring).probabilities[5]
+    assert account["probability"] == pytest.approx(likely.max(), abs=1e-5)
+    assert sum(member["share"] for member in account["members"]) == pytest.approx(1)
+    undecomposed = [member for member in account["members"] if not member["decomposed"]]
+    assert bool(undecomposed) == any("cannot be decomposed" in note for note in account["notes"])
+
+
+def test_what_cannot_be_decomposed_is_said(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    virtual(lambda model: 5.0)
+    auto(ring, SerialExecutor(ring), out=tmp_path, seconds=1, splits=[0], portfolio=PORTFOLIO)
+    with pytest.raises(ConfigError, match="what auto chose cannot be decomposed: label-propagation"):
+        explain_average(members(tmp_path), ring, "5")
+
+
+def test_the_estimator(ring: Graph) -> None:
+    nodes = ring.labelled
+    model = GPCNClassifier("auto", graph=ring, budget=10, random_state=1).fit(nodes[:400], ring.labels[nodes[:400]])
+    assert model.auto_["why"]
+    assert model.auto_["judged"] >= max(row["score"] or -math.inf for row in model.auto_["tried"]) - 1e-9
+    np.testing.assert_allclose(model.predict_proba(nodes).sum(1), 1)
+
+
+def test_no_time_is_refused(ring: Graph, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="expected more than none"):
+        auto(ring, SerialExecutor(ring), out=tmp_path, seconds=0)
+
+
+def test_splits_and_folders_are_checked_first(ring: Graph, tiny: Graph, chosen: Chosen, tmp_path: Path) -> None:
+    executor = SerialExecutor(ring)
+    with pytest.raises(ConfigError, match="there is no split 9"):
+        auto(ring, executor, out=tmp_path / "a", seconds=3, splits=[9])
+    with pytest.raises(DataError, match="has no splits"):
+        auto(replace(ring, splits=()), executor, out=tmp_path / "a", seconds=3)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match="holds a run of another model"):
+        auto(ring, executor, out=tmp_path / "run", seconds=3)
+    with pytest.raises(ConfigError, match="on another graph, metric or seed"):
+        auto(tiny, SerialExecutor(tiny), out=chosen[0], seconds=3)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "auto.json").write_text("{}")
+    with pytest.raises(ConfigError, match="an earlier version of auto"):
+        auto(ring, executor, out=tmp_path / "old", seconds=3)
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"members": []}', '{"members": ["../../etc"], "why": []}'])
+def test_a_damaged_choice_is_one_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "auto.json").write_text(text)
+    with pytest.raises(CheckpointError, match="auto.json"):
+        members(tmp_path)
+
+
+def test_words_that_do_not_go_together(tmp_path: Path, ring: Graph) -> None:
+    save(ring, tmp_path / "g.npz")
+    for words, expected in (
+        (["train", "g.npz", "--model", "auto", "--set", "hidden=8", "--out", "r"], "chooses all settings"),
+        (["train", "g.npz", "--model", "auto"], "name a folder with --out"),
+        (["train", "g.npz", "--model", "gpcn", "--refit"], "--refit is for --model auto"),
+        (["auto", "g.npz", "--budget", "soon"], "expected a time"),
+        (["auto", "g.npz", "--portfolio", "g.npz"], "portfolio"),
+    ):
+        command = [sys.executable, "-W", "error", "-m", "gpcn", *words]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert answer.returncode == 2
+        assert expected in answer.stderr
+        assert answer.stderr.count("\n") == 1
