@@ -56,6 +56,16 @@ class Arena:
                 sizes.append(part.size)
         return float(np.average(scores, weights=sizes)) if scores else None
 
+    def class_shares(self, graph: Graph) -> npt.NDArray[np.float64]:
+        """What who knows the class shares of the training nodes alone would predict for `nodes`, `[n, C]`."""
+        position = {int(node): index for index, node in enumerate(self.nodes)}
+        shares = np.zeros((self.nodes.size, graph.num_classes))
+        for split in self.splits:
+            judged = self.nodes if self.outer is not None else split.test
+            counts = np.bincount(graph.labels[split.train], minlength=graph.num_classes)
+            shares[[position[int(node)] for node in judged]] = counts / counts.sum()
+        return shares
+
     def side(self, number: int) -> IntVector:
         """Positions of the first or second half of the nodes."""
         return self.parts[number] if len(self.parts) == 2 else self.parts[0][number::2]

@@ -32,7 +32,7 @@ from gpcn.tuning.auto.choice import FILE, members, scores_of, write_choice, writ
 from gpcn.tuning.auto.ensemble import POOL, Judge, Selection, select
 from gpcn.tuning.auto.finish import Finish
 from gpcn.tuning.auto.interval import expect
-from gpcn.tuning.auto.portfolio import EPOCHS, MAJORITY, Entry, default_portfolio
+from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio
 from gpcn.tuning.auto.refit import refit_members
 from gpcn.tuning.auto.search import Search
 from gpcn.tuning.executors import Executor
@@ -198,7 +198,7 @@ class _Job:
         for member in chosen:
             run = write_member(self.folder, self.graph, self.store, member.candidate, member.rule, numbers, self.source)
             runs += [run] * member.count
-        expected = expect(self.graph, judged, numbers, selection, self._majority(judged), self.seed)
+        expected = expect(self.graph, judged, numbers, selection, self.seed)
         result: dict[str, Any] = {
             **scores_of(self.graph, runs, numbers),
             "model": "auto",
@@ -226,12 +226,6 @@ class _Job:
         for text in (*result["why"], *(f"warning: {text}" for text in result["warnings"])):
             self.log(text)
         return result
-
-    def _majority(self, judged: tuple[Arena, ...]) -> Sequence[Any] | None:
-        """Judged predictions of who knows class shares alone, where that was evaluated there."""
-        numbers = {each.number for each in self.search.candidates.values() if each.title == MAJORITY}
-        rows = [row for row in self.search.rows(judged) if row.number in numbers]
-        return rows[0].predictions if rows else None
 
 
 def chosen_models(

@@ -33,7 +33,6 @@ def expect(
     arenas: Sequence[Arena],
     numbers: Sequence[int],
     selection: Selection,
-    majority: Sequence[Array] | None,
     seed: int,
 ) -> Expectation:
     """The expected mean test score over the splits `numbers`.
@@ -46,8 +45,8 @@ def expect(
     blended = selection.blended()
     rng = np.random.default_rng([seed, len(arenas)])
     spreads, differences, judged = [], [], []
-    for index, (arena, likely) in enumerate(zip(arenas, blended, strict=True)):
-        own, against = _bootstrap(graph, arena, likely, None if majority is None else majority[index], rng)
+    for arena, likely in zip(arenas, blended, strict=True):
+        own, against = _bootstrap(graph, arena, likely, arena.class_shares(graph), rng)
         spreads.append(float(np.var(own)) if own.size else 0.0)
         differences.append(against)
         judged.append(arena.score(graph, likely))
@@ -76,9 +75,9 @@ def expect(
 
 
 def _bootstrap(
-    graph: Graph, arena: Arena, likely: Array, majority: Array | None, rng: np.random.Generator
+    graph: Graph, arena: Arena, likely: Array, shares: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Scores of redrawn judged nodes, and how much more they gain than the majority's."""
+    """Scores of redrawn judged nodes, and how much more they gain than the shares of the classes."""
     labels, size = graph.labels[arena.nodes], arena.nodes.size
     draws = DRAWS if size < MANY_NODES else FEWER_DRAWS
     scores, differences = [], []
@@ -88,7 +87,6 @@ def _bootstrap(
         if value is None:
             continue
         scores.append(value)
-        if majority is not None:
-            reference = score(majority[drawn], labels[drawn], graph.metric, graph.positive)
-            differences.append(gain(graph.metric, value) - gain(graph.metric, reference))
-    return np.array(scores, dtype=np.float32), np.array(differences[: len(scores)], dtype=np.float32)
+        reference = score(shares[drawn], labels[drawn], graph.metric, graph.positive)
+        differences.append(gain(graph.metric, value) - gain(graph.metric, reference))
+    return np.array(scores, dtype=np.float32), np.array(differences, dtype=np.float32)
