@@ -1,6 +1,6 @@
 """`python -m tests.fuzz SECONDS`: let atheris look for bytes that make a reader fail, hang or grow without end.
 
-New inputs that reach new code go to a scratch folder; one that fails is written to `tests/fuzz/found/`, where
+New inputs that reach new code go to a scratch folder; one that fails is written to `tests/fuzz/crashes/`, where
 `test_corpus.py` repeats it from then on.
 """
 
@@ -26,9 +26,9 @@ def main(seconds: int) -> None:
     ):
         from tests.fuzz.readers import read_bytes
 
-    (HERE / "found").mkdir(exist_ok=True)
+    (HERE / "crashes").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gpcn-fuzz-corpus-") as fresh:
-        options = [f"-max_total_time={seconds}", f"-artifact_prefix={HERE / 'found'}/", *LIMITS]
+        options = [f"-max_total_time={seconds}", f"-artifact_prefix={HERE / 'crashes'}/", *LIMITS]
         atheris.Setup([sys.argv[0], *options, fresh, str(HERE / "corpus")], lambda data: read_bytes(data) and None)
         atheris.Fuzz()
 

@@ -11,7 +11,7 @@ from tests.fuzz.readers import KINDS, read_bytes
 
 HERE = Path(__file__).parent
 SEEDS = sorted((HERE / "corpus").iterdir())
-FOUND = sorted((HERE / "found").iterdir()) if (HERE / "found").is_dir() else []
+CRASHES = sorted((HERE / "crashes").iterdir()) if (HERE / "crashes").is_dir() else []
 
 
 def test_there_is_a_seed_for_every_reader_and_the_corpus_is_small() -> None:
@@ -26,6 +26,6 @@ def test_seeds_are_read(kind: str) -> None:
         assert read_bytes(bytes([number]) + content), kind
 
 
-@pytest.mark.parametrize("path", [*SEEDS, *FOUND], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*SEEDS, *CRASHES], ids=lambda path: path.name)
 def test_no_input_is_worse_than_a_sentence(path: Path) -> None:
     read_bytes(path.read_bytes())
