@@ -17,7 +17,8 @@ from gpcn.tuning.space import Space
 from gpcn.tuning.study import header
 from tests.faults.commands import refused, run_command
 
-SETTINGS = ("--model", "gpcn", "--set", "hidden=4", "--set", "epochs=4", "--jobs", "1", "--random-splits", "2")
+SETTINGS = ("--model", "gpcn", "--set", "hidden=4", "--set", "epochs=4", "--set", "bias=false", "--jobs", "1")
+SETTINGS += ("--random-splits", "2")
 
 
 def trained(project: Path) -> Path:
@@ -63,6 +64,7 @@ def test_a_report_and_a_bound_are_told_where_the_tables_are_now(tmp_path: Path) 
 def test_a_study_follows_its_graph(tmp_path: Path) -> None:
     graph = synthesize(nodes=60, classes=2, splits=1)
     plan, space = Plan.of([0], 9), Space.of(["gpcn"])
+    (tmp_path / "study").mkdir()
     for place in ("first", "second"):
         source = {"graph": str(tmp_path / place / "g.npz"), "nodes": None, "columns": {}}
         about = header(graph, space, plan, seed=0, source=source)
@@ -78,6 +80,7 @@ def test_a_study_and_a_run_do_not_share_a_folder(tmp_path: Path) -> None:
     train(graph, config, out=tmp_path / "run", jobs=1)
     with pytest.raises(ConfigError, match="holds a run; choose another --out"):
         Ledger.create(tmp_path / "run", about)
+    (tmp_path / "study").mkdir()
     Ledger.create(tmp_path / "study", about)
     with pytest.raises(ConfigError, match="holds a study; choose another --out"):
         train(graph, config, out=tmp_path / "study", jobs=1)

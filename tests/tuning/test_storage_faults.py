@@ -29,6 +29,7 @@ SCORED = {"loss": 50.0, "metric": 51.0, "test": {"loss": 49.0, "metric": None}, 
 
 def begun(folder: Path) -> Ledger:
     space = Space.of(["gpcn"])
+    folder.mkdir(exist_ok=True)
     ledger = Ledger.create(folder, header(GRAPH, space, Plan.of([0], 9), seed=0, source=None))
     trial = ledger.add(0, 0, space.point("gpcn", {}))
     ledger.record(trial.task(0, 3), SCORED)
@@ -98,7 +99,7 @@ def test_what_the_allocator_refuses_is_one_sentence(monkeypatch: pytest.MonkeyPa
     asked = "enough memory for this .it asked for \\d+ bytes at once.; use fewer"
     with pytest.raises(TrainingError, match=asked), memory_limits("this"):
         torch.empty(1 << 50, dtype=torch.uint8)
-    with pytest.raises(RuntimeError, match="shape"), memory_limits("this"):
+    with pytest.raises(RuntimeError, match="size"), memory_limits("this"):
         torch.zeros(2) @ torch.zeros(3)
     monkeypatch.setattr(Problem, "build", lambda *_: torch.empty(1 << 50, dtype=torch.uint8))
     config = TrainConfig.of("gpcn", hidden=4, epochs=3)
