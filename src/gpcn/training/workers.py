@@ -84,13 +84,25 @@ class Worker:
 
 
 def start_process(target: Callable[..., None], *about: Any) -> tuple[BaseProcess, Any]:
-    """A process that runs `target(pipe, parent, *about)`, and this end of the pipe."""
+    """A process that runs `target(pipe, *about)`, and this end of the pipe.
+
+    What it is about, which may be much, is sent when it runs: that waits until the process has imported what it needs,
+    and can be interrupted.
+    """
     context = get_context("spawn")
     mine, theirs = context.Pipe()
-    process = context.Process(target=target, args=(theirs, os.getpid(), *about), daemon=True)
-    with interrupts_deferred(), _dying():
+    process = context.Process(target=_begin, args=(theirs, os.getpid(), target), daemon=True)
+    with interrupts_deferred():
         process.start()
     theirs.close()
+    try:
+        with _dying():
+            mine.send(about)
+    except BaseException:
+        process.kill()
+        process.join()
+        mine.close()
+        raise
     return process, mine
 
 
@@ -135,8 +147,13 @@ def _dying() -> Iterator[None]:
         raise TrainingError(DIED) from error
 
 
-def _serve(pipe: Any, parent: int, prepare: Callable[..., Work], about: tuple[Any, ...]) -> None:
+def _begin(pipe: Any, parent: int, target: Callable[..., None]) -> None:
     die_with(parent)
+    with suppress(EOFError):
+        target(pipe, *pipe.recv())
+
+
+def _serve(pipe: Any, prepare: Callable[..., Work], about: tuple[Any, ...]) -> None:
     work = prepare(*about)
     with suppress(EOFError):
         while True:

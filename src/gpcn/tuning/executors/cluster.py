@@ -26,7 +26,7 @@ AHEAD = 2  # tasks per worker that Ray knows of, so that none waits for the driv
 class RayExecutor:
     """Tasks of one CPU each on the cluster at `address`; without one, on a cluster of `jobs` CPUs started here.
 
-    Ray starts a task again when its worker or node dies. A cluster started here listens on loopback alone, behind a
+    Ray starts a task again when its worker or node dies. A cluster started here is for this machine alone, behind a
     token that only its processes know; Ray's dashboard is not started.
     """
 

@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from gpcn.graph import Graph
 from gpcn.training.parallel import START, WORTH
-from gpcn.training.workers import die_with, start_process
+from gpcn.training.workers import start_process
 from gpcn.tuning.executors import RETRIES, gone, left
 from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver, Work
 
@@ -196,8 +196,7 @@ class _Worker:
         return cls(*start_process(_work, shared.head, shared.path, shared.places))
 
 
-def _work(pipe: Any, parent: int, head: bytes, path: Path, places: list[tuple[int, int]]) -> None:
-    die_with(parent)
+def _work(pipe: Any, head: bytes, path: Path, places: list[tuple[int, int]]) -> None:
     evaluator = Evaluator(opened(head, path, places))
     import torch  # noqa: F401, which takes most of a start
 
