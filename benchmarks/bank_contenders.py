@@ -91,7 +91,9 @@ def passing_inputs(model: MultiGPCN, graph: Graph) -> tuple[Tensor, Any]:
         rows, columns = matrix.indices()
         return torch.stack([columns, rows]).long(), matrix.values()
 
-    return torch.tensor(features), tuple([edges(operator) for operator in group] for group in (reading.operators, reading.links))
+    return torch.tensor(features), tuple(
+        [edges(operator) for operator in group] for group in (reading.operators, reading.links)
+    )
 
 
 class Floor:

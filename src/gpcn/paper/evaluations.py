@@ -10,9 +10,10 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -101,6 +102,11 @@ class Evaluations:
     def _compute(self, questions: list[Question]) -> Iterable[tuple[Question, dict[str, Any]]]:
         if not questions:
             return
+        if self.jobs == 1:
+            with single_thread():
+                for question in questions:
+                    yield question, evaluate(question)
+            return
         pool = self._workers()
         waiting: dict[Future[dict[str, Any]], Question] = {}
         queue = list(reversed(questions))
@@ -179,6 +185,19 @@ def why_missing(dataset: str) -> str:
 @lru_cache
 def _fingerprint(dataset: str) -> str:
     return load_once(dataset).fingerprint()
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """One thread for tensors, as every worker has, so that answers do not depend on how many there are."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _start(parent: int) -> None:
