@@ -9,9 +9,11 @@ import torch
 import torch.nn.functional as F
 
 from gpcn import Graph, TrainConfig, synthesize
-from gpcn.nn import GPCN, NodeClassifier, SparseOperator
+from gpcn.nn import AGPCN, GPCN, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator
+from gpcn.nn.bank_model import Pieces
 from gpcn.nn.direct import DirectPass, covers
-from gpcn.nn.multi import MultiGPCN
+from gpcn.nn.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, rule_for
+from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
 from tests.nn.test_bank import CLASSES, KINDS, OPERATORS, build, typed_graph
@@ -55,6 +57,40 @@ def test_the_pass_equals_autograd(name: str, count: int, layers: int, dropout: f
     torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
     for parameter, gradient in ((name, each.grad) for name, each in model.named_parameters()):
         torch.testing.assert_close(gradient, wanted[parameter], rtol=1e-9, atol=1e-9, msg=parameter)
+        assert gradient.stride() == wanted[parameter].stride(), parameter  # fused Adam reads memory, not indices
+
+
+def test_which_terms_are_written_out() -> None:
+    class Other(GPCN):
+        def pieces(self) -> Pieces:
+            return super().pieces()
+
+    sizes = (4, 8, 3)
+    for model in (GPCN(*sizes), GPCNLink(*sizes, num_nodes=5), AGPCN(*sizes), AGPCN(*sizes, adaptive="scales")):
+        assert type(rule_for(model)) is FamilyTerms
+    for model in (MultiGPCN(*sizes), MultiGPCNLink(*sizes, num_nodes=5)):
+        assert type(rule_for(model)) is FreeTerms
+    for model in (GeneralizedGPCN(*sizes), Other(*sizes)):
+        assert type(rule_for(model)) is AutogradTerms
+
+
+def test_a_share_that_changes_between_steps_is_followed() -> None:
+    graph = typed_graph()
+    labels = torch.tensor(graph.labels)
+    x = torch.tensor(graph.features, dtype=torch.float64)
+    x = SparseOperator.from_torch((x * (x > 0)).to_sparse_csr())
+    model = GPCN(x.shape[1], 16, CLASSES, order="collapsed").double()
+    direct = DirectPass(model, x, graph, TRAIN, labels[TRAIN])
+    for share in (0.4, 0.4, 0.7):
+        model.dropout = model.features.dropout = model.features.last_dropout = share
+        model.train()
+        torch.manual_seed(3)
+        loss, wanted = by_autograd(model, x, graph, labels, None)
+        model.zero_grad()
+        torch.manual_seed(3)
+        torch.testing.assert_close(direct(True)[0], loss, rtol=1e-9, atol=1e-12)
+        for name, parameter in model.named_parameters():
+            torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-9, atol=1e-9)
 
 
 def test_what_the_pass_covers() -> None:

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from gpcn.errors import ConfigError
-from gpcn.nn.dropout import Dropout, dropout, dropout_sparse, relu_dropout, relu_dropout_
+from gpcn.nn.dropout import PIECE, Dropout, SparseDropout, dropout, dropout_sparse, relu_dropout, relu_dropout_
 from tests.nn.test_operator import random
 
 
@@ -90,3 +90,33 @@ def test_the_module_checks_its_probability() -> None:
     with pytest.raises(ConfigError, match="dropout is 1.0"):
         Dropout(1.0)
     assert Dropout(0.5).eval()(torch.ones(3)).tolist() == [1, 1, 1]
+
+
+def test_the_draws_of_a_seed_stay_what_they_are() -> None:
+    """Committed results were trained with them."""
+    torch.manual_seed(11)
+    kept = dropout(torch.ones(PIECE + 6), 0.4, True) > 0
+    assert kept[:12].int().tolist() == [0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 0]
+    assert kept[-6:].int().tolist() == [1, 1, 1, 0, 0, 0]
+
+
+def test_sparse_features_are_dropped_in_place_with_the_same_draws() -> None:
+    operator = random(60, 50)
+    again = SparseDropout(operator, 0.3)
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        expected = dropout_sparse(operator, 0.3, training=True)
+        torch.manual_seed(seed)
+        found = again()
+        assert torch.equal(found.matrix.values(), expected.matrix.values())
+        assert torch.equal(found.transposed.values(), expected.transposed.values())
+
+
+def test_infinite_entries_raise_no_warning() -> None:
+    x = torch.full((40, 40), torch.inf)
+    assert not torch.isfinite(relu_dropout_(x, 0.5, True)).all()
+
+
+def test_short_floats_are_dropped_too() -> None:
+    found = relu_dropout_(torch.ones(100, 100, dtype=torch.bfloat16), 0.5, True)
+    assert 0.4 < (found == 0).float().mean() < 0.6

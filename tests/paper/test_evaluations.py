@@ -38,7 +38,7 @@ def test_one_process_or_two_give_the_same(tmp_path: Path) -> None:
 def test_what_is_known_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Evaluations(tmp_path, 1) as first:
         known = first.answer([question(0)])
-    monkeypatch.setattr(Evaluations, "_workers", lambda self: pytest.fail("it computed again"))
+    monkeypatch.setattr(evaluations, "evaluate", lambda question: pytest.fail("it computed again"))
     assert Evaluations(tmp_path, 1).answer([question(0), question(0)]) == known * 2
 
 

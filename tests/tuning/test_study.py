@@ -22,6 +22,7 @@ import pytest
 from gpcn import save, synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.tuning.executors.local import LocalExecutor
+from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger, read_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
@@ -72,15 +73,16 @@ def recorded(folder: Path) -> int:
 
 def test_kills_lose_nothing_and_repeat_nothing(graph_file: Path, tmp_path: Path) -> None:
     rng = random.Random(1)
-    words = (graph_file, *SETTINGS, "--budget", 18, "--jobs", 2)
+    words = (graph_file, *SETTINGS, "--budget", 18)
     quiet, killed, number = tmp_path / "quiet", tmp_path / "killed", 0
     assert run(*words, "--out", quiet).returncode == 0
     expected = evaluations(quiet)
     kills, target = 0, 0
     while kills < KILLS:
-        start = words if not (killed / "study.json").exists() else ("--resume", killed, "--budget", 18, "--jobs", 2)
+        start = words if not (killed / "study.json").exists() else ("--resume", killed, "--budget", 18)
         place = ("--out", killed) if start is words else ()
-        process = Killable("tune", *start, *place)
+        workers = ("--jobs", 2) if kills % 5 == 0 else ()  # else it begins alone
+        process = Killable("tune", *start, *place, *workers)
         target = min(recorded(killed) + rng.randint(0, 3), len(expected) - 1)
         while process.poll() is None and recorded(killed) < target:
             time.sleep(0.005)
@@ -96,7 +98,7 @@ def test_kills_lose_nothing_and_repeat_nothing(graph_file: Path, tmp_path: Path)
         if (killed / "study.db").exists():
             assert integrity(killed) == "ok"
     start = ("--resume", killed) if (killed / "study.json").exists() else (graph_file, *SETTINGS, "--out", killed)
-    answer = run(*start, "--budget", 18, "--jobs", 2)
+    answer = run(*start, "--budget", 18)
     assert answer.returncode == 0, answer.stderr
     assert evaluations(killed) == expected
     states = [[trial.state for trial in Ledger.open(folder).trials] for folder in (quiet, killed)]
@@ -135,7 +137,7 @@ def test_divergence_is_marked_and_the_study_ends(graph_file: Path, tmp_path: Pat
 
 def test_the_best_is_what_validation_says_and_test_scores_are_beside_it(tmp_path: Path) -> None:
     space, plan = Space.of(["gpcn", "mlp"], fixed={"hidden": 8}), Plan.of(range(3), 30, size=6)
-    executor = LocalExecutor(GRAPH, 2)
+    executor = SerialExecutor(GRAPH)
     try:
         first = tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=6))
         more = tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=12))
@@ -178,7 +180,7 @@ def test_a_damaged_header_is_one_sentence(text: str, tmp_path: Path) -> None:
 
 
 def test_another_study_is_not_overwritten(tmp_path: Path) -> None:
-    plan, executor = Plan.of([0], 10, size=2), LocalExecutor(GRAPH, 1)
+    plan, executor = Plan.of([0], 10, size=2), SerialExecutor(GRAPH)
     options: dict[str, Any] = {"out": tmp_path / "s", "budget": Budget(configurations=2)}
     try:
         tune(GRAPH, Space.of(["mlp"], fixed={"hidden": 4}), plan, executor, **options)
@@ -194,7 +196,7 @@ def test_a_study_from_before_a_setting_was_renamed_goes_on(tmp_path: Path) -> No
     old = {"symmetrize" if name == "direction" else name: values for name, values in choices.items()}
     before = Space(new.models, {"link": old | {"symmetrize": (False, True)}}, new.fixed)
     first, last = {"symmetrize": True}, {"direction": "both"}
-    plan, executor = Plan.of([0], 10, size=2), LocalExecutor(GRAPH, 1)
+    plan, executor = Plan.of([0], 10, size=2), SerialExecutor(GRAPH)
     begin: dict[str, Any] = {"first": [before.point("link", first)], "budget": Budget(configurations=2)}
     go_on: dict[str, Any] = {"first": [new.point("link", last)], "budget": Budget(configurations=3)}
     try:
@@ -222,7 +224,9 @@ def test_time_is_kept(graph_file: Path, tmp_path: Path) -> None:
 def test_on_a_terminal_a_table_of_the_best_lives_while_it_runs(graph_file: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
-    words = process_words("tune", graph_file, *SETTINGS, "--model", "gpcn", "--budget", 6, "--out", tmp_path / "s")
+    words = process_words(
+        "tune", graph_file, *SETTINGS, "--set", "epochs=10", "--model", "gpcn", "--budget", 6, "--out", tmp_path / "s"
+    )
     env = os.environ | {"TERM": "xterm"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=env, text=True)
     os.close(theirs)

@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -98,6 +99,11 @@ class Evaluations:
     def _compute(self, questions: list[Question]) -> Iterable[tuple[Question, dict[str, Any]]]:
         if not questions:
             return
+        if self.jobs == 1:
+            with single_thread():
+                for question in questions:
+                    yield question, evaluate(question)
+            return
         crew, running = self._workers(), 0
         queue = list(reversed(questions))
         try:
@@ -174,6 +180,19 @@ def why_missing(dataset: str) -> str:
 @lru_cache
 def _fingerprint(dataset: str) -> str:
     return load_once(dataset).fingerprint()
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """One thread for tensors, as every worker has, so that answers do not depend on how many there are."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _evaluator() -> Callable[[Send, Question], dict[str, Any]]:
