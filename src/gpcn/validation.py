@@ -46,10 +46,14 @@ def narrow_weights(given: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """Edge weights in 32 bits; one that would become 0 there, and its edge vanish, is refused."""
     try:
         wide = np.asarray(given).ravel()
+        if wide.dtype.kind in "cmMV":
+            raise TypeError(f"they are of type {wide.dtype}")
         with np.errstate(over="ignore", under="ignore"):
-            narrow = wide.astype(np.float32)
+            narrow = wide.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise DataError(f"the edge weights are not numbers: {error}") from error
+    if wide.dtype.kind in "biu" or wide.dtype == np.float32:
+        return narrow
     lost = np.flatnonzero((narrow == 0) & (wide != 0))
     if lost.size:
         raise DataError(
@@ -80,10 +84,10 @@ def read_only(matrix: Any) -> Any:
         view = matrix.view()
         view.flags.writeable = False
         return view
-    canonical = matrix.has_canonical_format
-    parts = tuple(read_only(part) for part in (matrix.data, matrix.indices, matrix.indptr))
-    frozen = sp.csr_array(parts, shape=matrix.shape)
-    frozen.has_canonical_format = canonical
+    frozen = sp.csr_array(matrix)  # shares its arrays
+    for part in ("data", "indices", "indptr"):
+        setattr(frozen, part, read_only(getattr(matrix, part)))
+    frozen.has_canonical_format = matrix.has_canonical_format
     return frozen
 
 
@@ -99,10 +103,9 @@ def adjacency(given: object) -> SparseMatrix:
     _check_kind(given, "adjacency")
     check_stored(given, "adjacency")
     try:
-        wide = sp.csr_array(given)
-        if wide.ndim == 2:
-            wide = sp.csr_array((narrow_weights(wide.data), wide.indices, wide.indptr), shape=wide.shape)
-        matrix = wide.astype(np.float32, copy=False)
+        matrix = sp.csr_array(given)
+        if matrix.dtype != np.float32 and matrix.ndim == 2:
+            matrix = sp.csr_array((narrow_weights(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
     except (TypeError, ValueError) as error:
         raise DataError(f"the adjacency cannot be read as a sparse matrix: {error}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:

@@ -137,6 +137,9 @@ def test_weights_that_32_bits_cannot_hold_are_refused() -> None:
     for weights in (np.array([1e-60, 1, 1, 1, 1, 1]), [1e-60, 1, 1, 1, 1, 1]):
         with pytest.raises(DataError, match="1 edge weight.s. are too small for 32-bit numbers, the first is 1e-60"):
             make_graph(weights=weights)
+    for weights in (np.ones(6, complex), np.ones(6, "M8[D]"), ["x"] * 6, [[1], [2, 3]]):
+        with pytest.raises(DataError, match="the edge weights are not numbers"):
+            make_graph(weights=weights)
     with pytest.raises(DataError, match="too small for 32-bit"):
         Graph(adjacency=sp.csr_array(np.eye(3) * 1e-50), features=np.eye(3), labels=np.zeros(3, int))
 
