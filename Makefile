@@ -13,7 +13,7 @@ endif
 
 KILLS ?= 100
 
-.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-tables bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-tables bench-portfolio bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -78,8 +78,14 @@ bench-tables: $(STAMP)  ## messy tables beside boosted trees, and the time to re
 	$(BIN)/python -W ignore benchmarks/tables.py --save
 	$(BIN)/python -W ignore benchmarks/import.py --save
 
-bench-auto: $(STAMP)  ## auto on nine benchmarks, three splits, five minutes each (two hours; stop and resume)
+bench-portfolio: $(STAMP)  ## what auto tries first, evaluated on nineteen graphs and put together (hours; stop and resume)
+	$(BIN)/python -W ignore benchmarks/portfolio.py evaluate
+	$(BIN)/python -W ignore benchmarks/portfolio.py build --out src/gpcn/tuning/auto/portfolio.json
+
+bench-auto: $(STAMP)  ## auto on nineteen graphs, each left out of its portfolio, two splits, five minutes each (three hours; resumable)
+	$(BIN)/python -W ignore benchmarks/portfolio.py evaluate
 	$(BIN)/python -W ignore benchmarks/auto.py
+	$(BIN)/python -W ignore benchmarks/auto.py --defaults
 	$(BIN)/python docs/generate.py results
 
 docs: $(STAMP)  ## docs/ as a static site in site/; any warning ends it (the variable: no notice about the theme's next version)

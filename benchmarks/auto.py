@@ -1,9 +1,14 @@
-"""`auto` on the benchmarks, each split by itself, into results/auto.csv; stop it and go on at any time.
+"""`auto` on graphs that its portfolio has not seen, each split by itself, into results/auto.csv; stop and go on at any
+time.
 
-    .venv/bin/python benchmarks/auto.py [--datasets texas,cora] [--splits 0,1,2] [--budget 5m]
+    .venv/bin/python benchmarks/auto.py [--datasets texas,cora] [--splits 0,1] [--budget 5m] [--results DIR]
+    .venv/bin/python benchmarks/auto.py --defaults       # every model with default settings, beside it
 
-One row per dataset and split: test and validation score, what was chosen, seconds. A row that is there is
-not made again. The machine should have nothing else to do: the budget is time.
+One row per dataset and split: test and validation score, the expected interval, what was chosen, how much was tried.
+A row that is there is not made again. Where results/portfolio.csv has evaluations (`benchmarks/portfolio.py evaluate`),
+each graph is measured with a portfolio built without it; without any, `--seen` must say that the package's own
+portfolio, which may have been made with this graph, is meant. The machine should have nothing else to do: the budget
+is time.
 """
 
 from __future__ import annotations
@@ -14,40 +19,108 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.portfolio import COLUMNS as EVALUATED
+from benchmarks.portfolio import DATASETS, build, graph_called
+from benchmarks.tables import SETTLED
+from gpcn import save
+from gpcn.errors import ConfigError
+from gpcn.nn import zoo
 from gpcn.paper import rows
-from gpcn.paper.automatic import COLUMNS, KEY
+from gpcn.paper.automatic import COLUMNS, DEFAULTS, FORMER_COLUMNS, KEY
 from gpcn.paper.evaluations import commit
+from gpcn.training.config import TrainConfig
+from gpcn.training.runs import train
+from gpcn.training.usual import usual_settings
+from gpcn.tuning.auto.portfolio import write_text
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "auto.csv"
-DATASETS = "texas,cornell,wisconsin,chameleon,squirrel,film,cora,citeseer,twitch-de"
+ROOT = Path(__file__).resolve().parents[1]
 
 
-def measure(dataset: str, split: int, budget: str) -> dict[str, object]:
+def measure(dataset: str, split: int, budget: str, portfolio: Path | None) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
-        words = ["train", dataset, "--model", "auto", "--budget", budget, "--splits", str(split), "--out", folder]
-        command = [sys.executable, "-m", "gpcn", *words, "--json"]
-        told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        graph = dataset
+        if dataset in SETTLED:
+            graph = str(Path(folder) / f"{dataset}.npz")
+            save(graph_called(dataset), Path(graph))
+        words = [
+            "auto",
+            graph,
+            "--budget",
+            budget,
+            "--splits",
+            str(split),
+            "--out",
+            str(Path(folder) / "out"),
+            "--json",
+        ]
+        words += [] if portfolio is None else ["--portfolio", str(portfolio)]
+        command = [sys.executable, "-m", "gpcn", *words]
+        result = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     return {
-        "dataset": dataset, "split": split, "test": round(told["test_mean"], 3), "val": round(told["val_mean"], 3),
-        "chosen": told["chosen"], "model": told["config"]["model"], "configurations": told["configurations"],
-        "seconds": round(told["seconds"], 1), "budget": budget, "commit": commit(),
+        "dataset": dataset, "split": split, "budget": budget, "test": round(result["test_mean"], 3),
+        "val": round(result["judged"], 3), "expected_low": round(result["expected"]["low"], 3),
+        "expected_high": round(result["expected"]["high"], 3), "chosen": result["chosen"],
+        "tried": result["configurations"], "seconds": round(result["seconds"], 1), "commit": commit(),
     }  # fmt: skip
+
+
+def measure_defaults(dataset: str, splits: list[int], folder: Path) -> None:
+    """Every model of the zoo with default settings on the same splits."""
+    file = folder / "auto-defaults.csv"
+    known = {(row["dataset"], row["model"]) for row in rows.read(file, DEFAULTS)}
+    graph = graph_called(dataset)
+    for model in zoo.names():
+        if (dataset, model) in known or (graph.num_features == 0 and zoo.entry(model).needs_features):
+            continue
+        result = train(graph, TrainConfig.of(model, **usual_settings(graph, model)), splits=splits, jobs=None)
+        row: dict[str, Any] = {"dataset": dataset, "model": model, "splits": " ".join(map(str, splits))}
+        row |= {name: result[f"{name}_mean"] for name in ("test", "val")}
+        row |= {"std": result["test_std"], "seconds": result["seconds"], "commit": commit()}
+        rows.write(file, DEFAULTS, [row], ("dataset", "model"))
+        print(dataset, model, row["test"], flush=True)
+
+
+def portfolio_without(dataset: str, folder: Path, target: Path, *, seen: bool) -> Path | None:
+    """A file with the portfolio that has not seen `dataset`; nothing where the package's own is meant."""
+    table = rows.read(folder / "portfolio.csv", EVALUATED)
+    if not table:
+        if not seen:
+            raise ConfigError(
+                f"{folder / 'portfolio.csv'} has no evaluations, so no graph can be left out; run "
+                "benchmarks/portfolio.py evaluate first, or add --seen to measure with the package's own portfolio"
+            )
+        return None
+    target.write_text(write_text(build(table, dataset)))
+    return target
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--datasets", default=DATASETS)
-    parser.add_argument("--splits", default="0,1,2")
+    parser.add_argument("--splits", default="0,1")
     parser.add_argument("--budget", default="5m")
+    parser.add_argument("--results", type=Path, default=ROOT / "results")
+    parser.add_argument("--defaults", action="store_true")
+    parser.add_argument("--seen", action="store_true")
     options = parser.parse_args()
-    for split in (int(text) for text in options.splits.split(",")):
+    splits, table = [int(text) for text in options.splits.split(",")], options.results / "auto.csv"
+    if table.exists() and table.read_text().startswith(",".join(FORMER_COLUMNS)):
+        table.unlink()  # of the auto before this one; git has it
+    for dataset in options.datasets.split(",") if options.defaults else ():
+        measure_defaults(dataset, splits, options.results)
+    for split in () if options.defaults else splits:
         for dataset in options.datasets.split(","):
-            known = rows.read(RESULTS, COLUMNS)
+            known = rows.read(table, COLUMNS)
             if any((row["dataset"], row["split"]) == (dataset, str(split)) for row in known):
                 continue
-            row = measure(dataset, split, options.budget)
-            rows.write(RESULTS, COLUMNS, [row], KEY)
+            with tempfile.TemporaryDirectory() as folder:
+                target = Path(folder) / "portfolio.json"
+                portfolio = portfolio_without(dataset, options.results, target, seen=options.seen)
+                row = measure(dataset, split, options.budget, portfolio)
+            rows.write(table, COLUMNS, [row], KEY)
             print(", ".join(f"{name} {value}" for name, value in row.items()), flush=True)
 
 

@@ -243,7 +243,7 @@ class TestCommitted:
         assert made.read_text() == (ROOT / "docs" / "results.md").read_text()
 
     def test_auto_is_within_one_std_of_what_was_tuned_on_seven_of_nine(self) -> None:
-        table = read(RESULTS / "auto.csv", automatic.COLUMNS)
+        table = automatic.read_table(RESULTS / "auto.csv")
         assert {(row["dataset"], row["split"]) for row in table} == set(product(NINE, ("0", "1", "2")))
         assert all(row["budget"] == "5m" and float(row["seconds"]) < 330 for row in table)
         assert all("+changes" not in row["commit"] for row in table)

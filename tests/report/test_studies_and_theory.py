@@ -14,6 +14,7 @@ from gpcn.report import study_section, theory_section
 from gpcn.report.materials import StudyMaterial, gather
 from gpcn.theory.document import TheoryDocument
 from gpcn.tuning.auto import auto
+from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.summary import describe
@@ -78,12 +79,19 @@ def test_a_study_that_was_not_begun_is_not_made_by_looking(tmp_path: Path, folde
     assert sorted(each.name for each in tmp_path.iterdir()) == ["study.json"]
 
 
-def test_auto_is_its_study_its_reasons_and_its_first_voter(graph: Graph, tmp_path: Path) -> None:
-    told = auto(graph, SerialExecutor(graph), out=tmp_path / "chosen", seconds=20, splits=[0])
-    found = report.write([tmp_path / "chosen"], tmp_path / "r.html")
-    assert [each["kind"] for each in found["sections"]] == ["study", "run"]
-    assert found["sections"][0]["name"] == "chosen"
-    assert told["why"][-1][1:] in (tmp_path / "r.html").read_text()
+def test_auto_is_its_choice_its_reasons_and_its_first_member(graph: Graph, tmp_path: Path) -> None:
+    entries = [
+        Entry("majority", "label-propagation", {"alpha": 0.0, "layers": 1}),
+        Entry("<b>bold</b>", "gpcn", {"hidden": 8, "epochs": 10}),
+    ]
+    result = auto(graph, SerialExecutor(graph), out=tmp_path / "chosen", seconds=4, splits=[0], portfolio=entries)
+    written = report.write([tmp_path / "chosen"], tmp_path / "r.html")
+    assert [section["kind"] for section in written["sections"]][:2] == ["auto", "run"]
+    assert written["sections"][0]["name"] == "chosen"
+    page = (tmp_path / "r.html").read_text()
+    assert result["why"][-1][1:] in page
+    assert "&lt;b&gt;bold" in page and "<b>bold" not in page
+    assert f"{result['expected']['score']:.2f}" in page
 
 
 def test_theory_says_what_the_bound_says(folder: Path) -> None:

@@ -200,3 +200,16 @@ def test_without_ray_it_says_what_to_install(tmp_path: Path) -> None:
     assert answer.returncode == 2
     assert "pip install 'gpcn[ray]'" in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+def test_the_next_task_is_taken_when_somebody_is_free() -> None:
+    """So that it may depend on outcomes."""
+    taken: list[Task] = []
+
+    def coming() -> Iterator[Task]:
+        for task in TASKS[:3]:
+            taken.append(task)
+            yield task
+
+    seen = [len(taken) for _ in SerialExecutor(GRAPH).run(coming())]
+    assert seen == [1, 2, 3]

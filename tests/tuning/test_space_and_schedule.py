@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from gpcn.tuning.portfolio import PORTFOLIO, SIGNALS
 
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
-from gpcn.tuning.portfolio import PORTFOLIO, SIGNALS
 from gpcn.tuning.proposal import propose
 from gpcn.tuning.schedule import Plan, Trial, advance
 from gpcn.tuning.space import FAMILY, Space, models_of

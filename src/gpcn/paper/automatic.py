@@ -4,16 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gpcn.paper import rows
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import validation
 from gpcn.paper.rows import Row
 
-COLUMNS = ("dataset", "split", "test", "val", "chosen", "model", "configurations", "seconds", "budget", "commit")
+COLUMNS = (
+    "dataset",
+    "split",
+    "budget",
+    "test",
+    "val",
+    "expected_low",
+    "expected_high",
+    "chosen",
+    "tried",
+    "seconds",
+    "commit",
+)
+FORMER_COLUMNS = (
+    "dataset",
+    "split",
+    "test",
+    "val",
+    "chosen",
+    "model",
+    "configurations",
+    "seconds",
+    "budget",
+    "commit",
+)
+DEFAULTS = ("dataset", "model", "splits", "test", "val", "std", "seconds", "commit")
 KEY = ("dataset", "split")
+
+
+def read_table(path: Path) -> list[Row]:
+    """`auto.csv`, also as it was before intervals were measured."""
+    former = path.exists() and path.read_text().startswith(",".join(FORMER_COLUMNS))
+    return rows.read(path, FORMER_COLUMNS if former else COLUMNS)
+
+
+def coverage(automatic: Sequence[Row]) -> tuple[int, int]:
+    """In how many of how many runs the expected interval contains the test score."""
+    known = [row for row in automatic if row.get("expected_low") and row.get("expected_high")]
+    hits = [float(row["expected_low"]) <= float(row["test"]) <= float(row["expected_high"]) for row in known]
+    return sum(hits), len(known)
 
 
 def comparison(automatic: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]) -> list[dict[str, Any]]:
@@ -89,6 +129,9 @@ def section(automatic: Sequence[Row], table: Sequence[Row], splits: Sequence[Row
         cells += ["yes" if row["within_highest"] else "**no**", "; ".join(row["chosen"])]
         lines.append("| " + " | ".join(cells) + " |")
     count = sum(row["within"] for row in found)
+    hits, runs = coverage(automatic)
+    if runs:
+        lines.append(f"\nThe interval that `auto` expects contains the test score in {hits} of {runs} runs.")
     lines.append(
         f"\nWithin one std or better on {count} of {len(found)}; against the highest on "
         f"{sum(row['within_highest'] for row in found)} of {len(found)}. At commit {', '.join(commits)}.\n"

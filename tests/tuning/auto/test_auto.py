@@ -1,4 +1,4 @@
-"""`auto` as a whole: what it says and leaves on disk, that its time is kept, that it can be used like a run."""
+"""`auto` as a whole: what it says, what it leaves on disk, that its time is kept, that it is used like any run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpcn.joint_explanation import explain_average
 from gpcn.training.prediction import vote
 from gpcn.tuning.auto import auto, members, predictions, refitted
 from gpcn.tuning.executors.serial import SerialExecutor
-from tests.tuning.auto.conftest import PORTFOLIO, SHORTEST, Clock
+from tests.tuning.auto.conftest import PORTFOLIO, SHORTEST, Clock, even
 
 Chosen = tuple[Path, dict[str, Any], list[str]]
 
@@ -77,7 +77,7 @@ def test_the_same_call_goes_on_and_loses_nothing(
 
     folder, before, _ = chosen
     shutil.copytree(folder, tmp_path / "again")
-    virtual(lambda model: 0.03)
+    virtual(even)
     said: list[str] = []
     after = auto(
         ring, SerialExecutor(ring), out=tmp_path / "again", seconds=2, splits=[0], portfolio=PORTFOLIO, log=said.append
@@ -111,7 +111,7 @@ def test_even_one_second_gives_something(ring: Graph, virtual: Callable[..., Clo
 
 
 def test_several_splits_have_the_same_members(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
-    virtual(lambda model: 0.03)
+    virtual(even)
     result = auto(ring, SerialExecutor(ring), out=tmp_path, seconds=8, portfolio=PORTFOLIO)
     assert [split["split"] for split in result["splits"]] == [0, 1]
     assert all(run.finished() == [0, 1] for run in members(tmp_path))
@@ -121,14 +121,14 @@ def test_several_splits_have_the_same_members(ring: Graph, virtual: Callable[...
 def test_few_labels_are_cross_validated_without_test_nodes(
     tiny: Graph, virtual: Callable[..., Clock], tmp_path: Path
 ) -> None:
-    virtual(lambda model: 0.01)
+    virtual(even)
     test = tiny.splits[0].test
     scrambled = tiny.labels.copy()
     scrambled[test] = (scrambled[test] + 1) % 3
     results = []
     for name, labels in (("a", tiny.labels), ("b", scrambled)):
         graph = replace(tiny, labels=labels)
-        results.append(auto(graph, SerialExecutor(graph), out=tmp_path / name, seconds=4, portfolio=SHORTEST))
+        results.append(auto(graph, SerialExecutor(graph), out=tmp_path / name, seconds=15, portfolio=SHORTEST))
     first, second = results
     assert first["judged_by"] == "cross-validation"
     assert first["members"] == second["members"]
@@ -138,7 +138,7 @@ def test_few_labels_are_cross_validated_without_test_nodes(
 
 
 def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
-    virtual(lambda model: 0.03)
+    virtual(even)
     options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO}
     plain = auto(ring, SerialExecutor(ring), out=tmp_path / "plain", seconds=6, **options)
     result = auto(ring, SerialExecutor(ring), out=tmp_path / "refit", seconds=6, refit=True, **options)

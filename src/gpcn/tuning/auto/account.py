@@ -193,8 +193,8 @@ def _wanted_seconds(graph: Graph, search: Search, seconds: float, workers: int) 
     rest = 0.0
     for entry in search.entries:
         if entry.title in titles:
-            each = search.clock.seconds_per_epoch(entry.config(graph, search.seed))
-            rest += each * min(search.stages[0].epochs, EPOCHS // 3) * trainings
+            epochs = min(search.stages[0].epochs, EPOCHS // 3)
+            rest += search.clock.seconds(entry.config(graph, search.seed), epochs, trainings)
     return seconds + 1.5 * rest / workers
 
 

@@ -60,9 +60,14 @@ class Clock:
         usual = float(np.median(ratios)) if ratios else 1.0
         return usual * (OVERHEAD + work_of(self.graph, config) / SPEED[_kind(config)])
 
+    def seconds(self, config: TrainConfig, epochs: int, trainings: int = 1) -> float:
+        """What trainings of so many epochs take; where nothing is learned, one epoch is all."""
+        learns = config.model != "label-propagation"
+        return trainings * (min(epochs, int(config["epochs"])) if learns else 1) * self.seconds_per_epoch(config)
+
     def least(self, config: TrainConfig, trainings: int = 1) -> float:
         """Seconds that the shortest evaluation which tells anything takes."""
-        return LEAST_EPOCHS * trainings * self.seconds_per_epoch(config)
+        return self.seconds(config, LEAST_EPOCHS, trainings)
 
 
 def _kind(config: TrainConfig) -> str:

@@ -21,6 +21,7 @@ from gpcn.tuning.auto.arenas import Arena
 
 MOST_MEMBERS = 8
 POOL = 24  # of the best that are considered
+LEAST_LIKELY = 1e-6  # what a probability counts as at least
 Array = npt.NDArray[Any]
 
 
@@ -62,6 +63,7 @@ class Judge:
 
     def __init__(self, graph: Graph, arenas: Sequence[Arena]) -> None:
         self.graph, self.arenas = graph, tuple(arenas)
+        self.labels = [graph.labels[arena.nodes] for arena in arenas]
 
     def gain(self, predictions: Sequence[Array], side: int | None = None) -> float:
         """The mean gain over arenas that have a score."""
@@ -71,6 +73,15 @@ class Judge:
             if value is not None:
                 gains.append(gain(self.graph.metric, value))
         return float(np.mean(gains)) if gains else -np.inf
+
+    def rank(self, predictions: Sequence[Array], side: int | None = None) -> tuple[float, float]:
+        """The gain, and among equals how likely the labels are: many averages make the same mistakes."""
+        likelihoods = []
+        for arena, labels, each in zip(self.arenas, self.labels, predictions, strict=True):
+            nodes = slice(None) if side is None else arena.side(side)
+            likely = each[nodes][np.arange(labels[nodes].size), labels[nodes]]
+            likelihoods.append(float(np.log(np.maximum(likely, LEAST_LIKELY)).mean()))
+        return self.gain(predictions, side), float(np.mean(likelihoods))
 
 
 def select(judge: Judge, rows: Sequence[Row]) -> Selection:
@@ -107,23 +118,24 @@ def _pool(ranked: Sequence[Row]) -> list[Row]:
 
 
 def _greedy(judge: Judge, pool: Sequence[Row], gains: Sequence[float], side: int | None = None) -> list[Row]:
-    """Beginning with the best, add whoever helps most, again where that helps, until nobody does."""
+    """Beginning with the best, always add whoever helps most, again where that helps; the best of all these averages.
+
+    A second member rarely helps and a third often does, so it does not stop at the first that helps nobody.
+    """
     first = int(np.argmax(gains))
-    picked, reached = [pool[first]], gains[first]
+    picked, reached = [pool[first]], [gains[first]]
     total = [each.astype(np.float64) for each in pool[first].predictions]
     while len(picked) < MOST_MEMBERS:
         size = len(picked) + 1
         trials = [
-            judge.gain([(sum_ + each) / size for sum_, each in zip(total, row.predictions, strict=True)], side)
+            judge.rank([(sum_ + each) / size for sum_, each in zip(total, row.predictions, strict=True)], side)
             for row in pool
         ]
-        best = int(np.argmax(trials))
-        if not trials[best] > reached:
-            break
+        best = max(range(len(pool)), key=lambda index: trials[index])
         picked.append(pool[best])
-        reached = trials[best]
+        reached.append(trials[best][0])
         total = [sum_ + each for sum_, each in zip(total, pool[best].predictions, strict=True)]
-    return picked
+    return picked[: int(np.argmax(reached)) + 1]
 
 
 def _average(rows: Sequence[Row]) -> list[Array]:

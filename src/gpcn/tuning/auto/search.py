@@ -90,9 +90,7 @@ class Search:
     def seconds_for_portfolio(self, count: int, trainings: int) -> float:
         """What so many entries would take, each trained so often, as far as anybody knows."""
         configs = [entry.config(self.graph, self.seed) for entry in self.entries[:count]]
-        epochs = [min(USUAL_EPOCHS, int(config["epochs"])) for config in configs]
-        each = [self.clock.seconds_per_epoch(config) for config in configs]
-        return trainings * float(np.dot(epochs, each))
+        return sum(self.clock.seconds(config, USUAL_EPOCHS, trainings) for config in configs)
 
     def record(self, task: Evaluation, outcome: Outcome) -> None:
         """An evaluation has ended."""

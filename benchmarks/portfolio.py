@@ -1,0 +1,159 @@
+"""The portfolio of `auto` from evaluations on many graphs, also with one graph left out.
+
+    .venv/bin/python benchmarks/portfolio.py evaluate [--datasets texas,cora] [--seconds 20]   # resumable
+    .venv/bin/python benchmarks/portfolio.py build [--without texas] --out portfolio.json
+
+`evaluate` trains every entry of the pool (the portfolio at hand, and a neighbour of each) on the first split of every
+graph for a limited time, and writes the crossed validation score to results/portfolio.csv; test nodes are not looked
+at. `build` orders entries greedily: the next one is whose best score over graphs, seen so far or its own, comes closest
+to the best of the whole pool, for the time it takes. `--without` ignores what was measured on a graph, so that `auto`
+can be measured there with a portfolio that has not seen it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.tables import SETTLED, graph_of
+from gpcn import Graph, load
+from gpcn.errors import ConfigError
+from gpcn.paper import rows
+from gpcn.paper.evaluations import commit
+from gpcn.training.metrics import gain
+from gpcn.tuning.auto.arenas import split_arena
+from gpcn.tuning.auto.candidates import Candidate, Store
+from gpcn.tuning.auto.evaluation import Evaluation
+from gpcn.tuning.auto.neighbours import neighbour
+from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio, write_text
+from gpcn.tuning.tasks import Evaluator
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "portfolio.csv"
+COLUMNS = ("dataset", "title", "model", "settings", "directed", "metric", "score", "epochs", "seconds", "commit")
+KEY = ("dataset", "title")
+DATASETS = (
+    "texas,wisconsin,cornell,chameleon,squirrel,film,cora,citeseer,pubmed,twitch-de,deezer-europe,chameleon-filtered,"
+    "squirrel-filtered,minesweeper,tolokers,reed98,fraud,social,pages"
+)
+FIRST = ("majority", "logistic", "link")  # cheap, and what a reader wants to see first
+PATIENCE_FOR_TIME = 0.3  # how much an entry that takes longer has to be better
+
+
+def graph_called(name: str) -> Graph:
+    """A dataset of the catalog, or a preset with seed 0."""
+    return graph_of(name, 0) if name in SETTLED else load(name)
+
+
+def pool(seed: int = 0) -> list[Entry]:
+    """The portfolio at hand, and for each entry one near it."""
+    graph = graph_of("social", seed)  # any graph will do: entries are about settings
+    entries = list(default_portfolio())
+    tried = {entry.config(graph, 0).canonical() for entry in entries}
+    for number, entry in enumerate(default_portfolio()):
+        config = neighbour(graph, entry.config(graph, 0), tried, np.random.default_rng([seed, number]))
+        if config is None or entry.title == "majority":
+            continue
+        tried.add(config.canonical())
+        before = entry.config(graph, 0)
+        both = {**config.hyperparameters, **config.training}
+        changed = {name: value for name, value in both.items() if value != before[name]}
+        words = ", ".join(f"{name} {value}" for name, value in changed.items())
+        entries.append(Entry(f"{entry.title}; {words}", entry.model, {**entry.settings, **changed}, entry.directed))
+    return entries
+
+
+def evaluate(dataset: str, entries: Sequence[Entry], seconds: float) -> None:
+    """Everything that is missing of one graph."""
+    known = {row["title"] for row in rows.read(RESULTS, COLUMNS) if row["dataset"] == dataset}
+    missing = [entry for entry in entries if entry.title not in known]
+    if not missing:
+        return
+    graph = graph_called(dataset)
+    evaluator, arena = Evaluator(graph), split_arena(graph, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder), "portfolio")
+        for number, entry in enumerate(entry for entry in missing if entry.fits(graph)):
+            candidate = Candidate(number, entry.config(graph, 0), entry.title, "pool")
+            store.add(candidate)
+            task = Evaluation(number, candidate.config, arena, 0, EPOCHS, seconds, math.inf, store)
+            start = time.monotonic()
+            outcome = evaluator.evaluate(task)
+            row: dict[str, Any] = {**entry.to_json(), "dataset": dataset, "metric": graph.metric, "commit": commit()}
+            row |= {"settings": json.dumps(entry.settings), "directed": int(entry.directed)}
+            row |= {"seconds": round(time.monotonic() - start, 2), "epochs": outcome.get("epochs", 0)}
+            if "epochs" in outcome:
+                candidate.judgements[arena.name] = store.judgement(number, arena.name)
+                best = candidate.best(graph, (arena,))
+                sign = 1 if gain(graph.metric, 1.0) > 0 else -1
+                row["score"] = None if best is None else round(sign * best[0], 4)
+            rows.write(RESULTS, COLUMNS, [row], KEY)
+            print(dataset, entry.title, row.get("score"), f"{row['seconds']} s", flush=True)
+            store.forget_states(set())
+
+
+def build(table: Sequence[dict[str, Any]], without: str | None = None, size: int = 40) -> list[Entry]:
+    """Entries in the order in which they are tried, from what was measured on all graphs but one."""
+    used = [row for row in table if row["dataset"] != without and row["score"]]
+    if not used:
+        raise ConfigError("there are no evaluations to build a portfolio from; run: benchmarks/portfolio.py evaluate")
+    graphs, titles = sorted({row["dataset"] for row in used}), list(dict.fromkeys(row["title"] for row in used))
+    gains = np.full((len(titles), len(graphs)), np.nan)
+    seconds = np.zeros(len(titles))
+    entries: dict[str, Entry] = {}
+    for row in used:
+        index = titles.index(row["title"])
+        gains[index, graphs.index(row["dataset"])] = gain(row["metric"], float(row["score"]))
+        seconds[index] = max(seconds[index], float(row["seconds"]))
+        directed = row["directed"] not in ("", "0", "False")
+        entries[row["title"]] = Entry(row["title"], row["model"], json.loads(row["settings"]), directed)
+    best, worst = np.nanmax(gains, axis=0), np.nanmin(gains, axis=0)
+    regret = np.where(np.isnan(gains), 1.0, (best - gains) / np.maximum(best - worst, 1e-9))
+    order = [titles.index(title) for title in FIRST if title in titles]
+    reached = np.min(regret[order], axis=0) if order else np.ones(len(graphs))
+    while len(order) < min(size, len(titles)):
+        left = [index for index in range(len(titles)) if index not in order]
+        gained = [(reached - np.minimum(reached, regret[index])).sum() for index in left]
+        value = [worth / (1 + seconds[index]) ** PATIENCE_FOR_TIME for worth, index in zip(gained, left, strict=True)]
+        if max(gained) > 0:
+            chosen = left[int(np.argmax(value))]
+        else:  # nothing is better anywhere: what is good on average
+            chosen = left[int(np.argmin([regret[index].mean() for index in left]))]
+        order.append(chosen)
+        reached = np.minimum(reached, regret[chosen])
+    return [entries[titles[index]] for index in order]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    evaluating = commands.add_parser("evaluate")
+    evaluating.add_argument("--datasets", default=DATASETS)
+    evaluating.add_argument("--seconds", type=float, default=20.0)
+    building = commands.add_parser("build")
+    building.add_argument("--without", default=None)
+    building.add_argument("--size", type=int, default=40)
+    building.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    if options.command == "evaluate":
+        entries = pool()
+        for dataset in options.datasets.split(","):
+            evaluate(dataset, entries, options.seconds)
+        return
+    chosen = build(rows.read(RESULTS, COLUMNS), options.without, options.size)
+    options.out.write_text(write_text(chosen))
+    print(f"{len(chosen)} entries → {options.out}")
+
+
+if __name__ == "__main__":
+    main()
