@@ -96,8 +96,7 @@ class TestSelection:
         chosen = select(judge, rows)
         assert chosen.crosswise < chosen.gain - 2
         assert abs(chosen.crosswise - 100 / 3) < 8
-        majority = [np.full((ring.splits[0].val.size, 3), 1 / 3, dtype=np.float32)]
-        expected = expect(ring, judge.arenas, [0], chosen, majority, 0)
+        expected = expect(ring, judge.arenas, [0], chosen, 0)
         assert expected.low < 100 / 3 < expected.high
 
 
@@ -116,7 +115,7 @@ class TestInterval:
             likely = np.average([everywhere[row.number] for row, _ in chosen.members], axis=0,
                                 weights=[count for _, count in chosen.members])  # fmt: skip
             test = 100 * float((likely[split.test].argmax(1) == graph.labels[split.test]).mean())
-            expected = expect(graph, [arena], [0], chosen, None, 0)
+            expected = expect(graph, [arena], [0], chosen, 0)
             hits += expected.low <= test <= expected.high
         assert hits >= 0.8 * draws
 
