@@ -11,7 +11,9 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test browser accuracy reproduce lint types format fuzz bench bench-jobs bench-search bench-tables bench-auto docs docs-data clean
+KILLS ?= 100
+
+.PHONY: demo test browser accuracy kills fuzz reproduce lint types format bench bench-jobs bench-search bench-tables bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -42,6 +44,9 @@ fuzz: $(STAMP)  ## a coverage-guided fuzzer on all readers of files, ten minutes
 
 accuracy: $(STAMP)  ## the paper's hyperparameters on all official splits (a few minutes)
 	$(BIN)/python -m pytest -m slow
+
+kills: $(STAMP)  ## SIGKILLs at random moments of seven commands (KILLS=100, an hour); what was found into docs/reliability.md
+	$(BIN)/python -m tests.faults.kills --count $(KILLS) --save
 
 reproduce: $(STAMP)  ## every table and ablation of the paper into results/ and docs/results.md (hours; stop and resume)
 	$(BIN)/gpcn reproduce all --results results

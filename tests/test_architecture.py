@@ -19,11 +19,15 @@ CORE = {
     "locking",
     "input_files",
     "machine_memory",
+    "schema",
+    "sealed",
 }
 ALLOWED = {  # room -> rooms of the package it may import
     "errors": set(),
     "atomic": {"errors"},
     "locking": {"errors"},
+    "schema": set(),
+    "sealed": {"errors", "atomic", "schema"},
     "types": set(),
     "input_files": {"errors", "text"},
     "machine_memory": {"errors"},

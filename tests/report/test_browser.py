@@ -72,7 +72,7 @@ def ask(browser: webdriver.Chrome, script: str, *given: object) -> Any:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 300  # how long a failure takes, on the slowest machine
     while not true():
         assert time.monotonic() < limit
         time.sleep(0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from concurrent.futures.process import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +28,7 @@ def no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(parallel, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(parallel, "Crew", refuse)
 
 
 @pytest.mark.usefixtures("no_process")
@@ -68,12 +67,11 @@ def test_helpers_are_kept_for_the_next_model_and_report_progress(graph: Graph) -
     seen: set[int] = set()
     with Helpers(graph) as helpers:
         train(graph, CONFIG, jobs=2, helpers=helpers, tick=lambda news: seen.add(news[0]))
-        pool = helpers._pool
-        assert isinstance(pool, ProcessPoolExecutor)
-        workers = set(pool._processes)
+        assert helpers._crew is not None
+        workers = list(helpers._crew.workers)
         train(graph, TrainConfig.of("gcn", hidden=8, epochs=5), jobs=2, helpers=helpers)
-        assert helpers._pool is pool
-        assert set(pool._processes) == workers
+        assert helpers._crew.workers == workers
+        assert len(workers) == 1
     assert seen == set(range(6))
     assert not helpers.started
 
@@ -91,10 +89,10 @@ def test_what_follows_counts_when_a_start_is_weighed(graph: Graph) -> None:
 def test_a_helper_that_dies_is_said_and_nothing_finished_is_lost(graph: Graph, tmp_path: Path) -> None:
     with Helpers(graph) as helpers:
         train(graph, CONFIG, jobs=2, helpers=helpers)
-        assert helpers._pool is not None
-        for process in list(helpers._pool._processes):
-            os.kill(process, signal.SIGKILL)
-        time.sleep(0.5)
+        assert helpers._crew is not None
+        for worker in helpers._crew.workers:
+            os.kill(worker.process.pid or 0, signal.SIGKILL)
+            worker.process.join()
         with pytest.raises(TrainingError, match="a worker process died"):
             train(graph, TrainConfig.of("gcn", hidden=8, epochs=5), jobs=2, helpers=helpers, out=tmp_path)
         assert not helpers.started

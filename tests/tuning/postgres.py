@@ -56,14 +56,14 @@ def server() -> Iterator[str]:
         yield f"postgresql://gpcn@127.0.0.1:{port}/postgres"
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=300)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     import psycopg
 
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 300
     while True:
         assert process.poll() is None, "PostgreSQL did not start"
         try:

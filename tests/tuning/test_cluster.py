@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from gpcn import save, synthesize
+from gpcn import ConfigError, save, synthesize
+from gpcn.tuning.executors import cluster as clusters
 from gpcn.tuning.ledger import Ledger
 from tests.tuning.processes import below
 
@@ -127,3 +128,77 @@ def test_no_cluster_is_one_sentence(graph_file: Path, tmp_path: Path) -> None:
     assert answer.returncode == 2
     assert "no Ray cluster at 127.0.0.1:1" in answer.stderr
     assert "ray start --head" in answer.stderr
+
+
+LOCAL = """
+import os, sys
+from gpcn import synthesize
+from gpcn.tuning.executors.cluster import RayExecutor
+executor = RayExecutor(synthesize(nodes=20, splits=1), 1)
+print("started", flush=True)
+sys.stdin.read()
+executor.close()
+"""
+
+
+def listening(ancestor: int) -> dict[str, set[str]]:
+    """The addresses that processes below `ancestor` listen on, as /proc writes them, by the name of the program."""
+    programs: dict[str, str] = {}
+    for pid, words in below(ancestor).items():
+        for link in Path(f"/proc/{pid}/fd").glob("*"):
+            try:
+                programs[str(link.readlink())] = Path(words.split()[0]).name
+            except OSError:
+                continue
+    addresses: dict[str, set[str]] = {}
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            program = programs.get(f"socket:[{rest[5]}]")
+            if state == "0A" and program is not None:
+                addresses.setdefault(program, set()).add(local.partition(":")[0])
+    return addresses
+
+
+def test_a_local_cluster_listens_on_loopback_alone_and_writes_no_token(tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")} | {"HOME": str(tmp_path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", LOCAL], env=env, text=True, **pipes)  # type: ignore[call-overload]
+    try:
+        assert process.stdout.readline() == "started\n", process.stderr.read()
+        found = listening(process.pid)
+        assert {"gcs_server", "raylet"} <= found.keys()
+        assert {address for addresses in found.values() for address in addresses} <= LOOPBACK
+        assert not (tmp_path / ".ray" / "auth_token").exists()
+    finally:
+        process.communicate("")
+
+
+LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
+
+
+def test_tokens_are_made_shown_and_kept_from_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+        monkeypatch.setenv(name, "x")
+        monkeypatch.delenv(name)
+    clusters._show_token(local=False)
+    assert "RAY_AUTH_MODE" not in os.environ
+    clusters._show_token(local=True)
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    file = tmp_path / ".ray" / "auth_token"
+    file.parent.mkdir()
+    file.write_text("secret")
+    file.chmod(0o644)
+    clusters._show_token(local=True)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "RAY_AUTH_TOKEN" not in os.environ
+
+
+def test_a_ray_without_tokens_is_refused() -> None:
+    clusters.check_version("2.52.0")
+    clusters.check_version("3.0.0.dev0")
+    with pytest.raises(ConfigError, match="Ray 2.30.1 has no tokens; expected 2.52 or later"):
+        clusters.check_version("2.30.1")

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gpcn.cli.guard import Stopped, guarded
+from gpcn.cli.guard import guarded
+from gpcn.cli.stopping import stop
 
 SUMMARIES = {
     "datasets": "List the benchmark datasets.",
@@ -88,10 +89,6 @@ def _root(
     pass
 
 
-def _stop(number: int, frame: object) -> None:
-    raise Stopped(128 + number)
-
-
 def _invoke(words: list[str]) -> int:
     """Run what `words` say; the parser's own errors are raised, not shown."""
     root, code = typer.main.get_command(app), 0
@@ -110,7 +107,7 @@ def _invoke(words: list[str]) -> int:
 def main() -> None:
     """Run the command line; a failure is one sentence on stderr, with exit code 2 or, for a bug of gpcn, 1."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+        signal.signal(number, stop)
     code = guarded(_invoke, sys.argv[1:])
     if code:
         sys.exit(code)

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import Json, Mirror
-from gpcn.cli.output import console, print_json, safe, table
+from gpcn.cli.options import Json, Mirror, MovedGraph, Nodes
+from gpcn.cli.output import console, number, print_json, safe, table
 from gpcn.cli.training_options import Seed, Settings, read_settings
 from gpcn.errors import ConfigError
 
@@ -35,6 +35,8 @@ def bound(
         Path | None, typer.Option("--out", "-o", help="Keep it here as JSON, with the density, for gpcn report.")
     ] = None,
     seed: Seed = None,
+    graph: MovedGraph = None,
+    nodes: Nodes = None,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
@@ -53,8 +55,10 @@ def bound(
     if (Path(what) / "config.json").is_file():
         if model is not None or settings or seed is not None:
             raise ConfigError(f"{what} is a run; --model, --set and --seed are for a graph that is still to be trained")
-        trained = _from_run(Path(what), split, mirror)
+        trained = _from_run(Path(what), split, mirror, graph, nodes)
     else:
+        if graph is not None or nodes is not None:
+            raise ConfigError(f"{what} is no run; --graph and --nodes are for a run whose graph was moved")
         trained = _from_graph(what, model or "gpcn", read_settings(settings), seed or 0, split, mirror)
     document = _document(trained, of, coefficients, constant, delta, draws, with_density=out is not None)
     if out is not None:
@@ -65,16 +69,19 @@ def bound(
         _show(document)
 
 
-def _from_run(path: Path, split: int, mirror: Path | None) -> dict[str, Any]:
+def _from_run(
+    path: Path, split: int, mirror: Path | None, moved: str | None = None, nodes: Path | None = None
+) -> dict[str, Any]:
     from gpcn.training.fitted import Fitted
     from gpcn.training.runs import Run
-    from gpcn.training.source import graph_of
+    from gpcn.training.source import load_again, relocated, source_of
 
     run = Run.open(path)
     (told,) = run.result([split])["splits"] or (None,)
     if told is None:
         raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
-    graph = graph_of(run, mirror=mirror)
+    source = relocated(source_of(run.graph), moved, nodes)
+    graph = load_again(source, run.path, mirror=mirror, prepared=run.graph.get("preparation"))
     _use_threads(graph, run.config)
     fitted = Fitted.of(run, graph)
     model, problem = fitted.model(split), fitted.problem
@@ -200,5 +207,10 @@ def _show(document: dict[str, Any]) -> None:
         f"{document['spectrum']['of']} values, {document['spectrum']['method']}",
         highlight=False,
     )
-    gap = document["train_score"] - document["test_score"]
-    to.print(f"measured: train {document['train_score']:.2f}, test {document['test_score']:.2f}, gap {gap:.2f} points")
+    train, test = document["train_score"], document["test_score"]
+    gap = None if train is None or test is None else train - test
+    to.print(
+        f"measured: train {number(train, 2)}, test {number(test, 2)}, gap {number(gap, 2)} points", highlight=False
+    )
+    if gap is None:
+        to.print("[dim]note: a part of the split holds one class alone, so its score is undefined[/dim]")

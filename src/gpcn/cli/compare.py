@@ -84,6 +84,7 @@ def run_models(
     from gpcn.cli.progress import training_progress
     from gpcn.training.comparison import compare as compare_results
     from gpcn.training.config import TrainConfig, setting_names
+    from gpcn.training.folders import refuse_other_kinds
     from gpcn.training.parallel import Helpers
     from gpcn.training.runs import train
     from gpcn.training.usual import usual_settings
@@ -92,6 +93,8 @@ def run_models(
     stray = [key for key in settings if not any(key in own for own in known.values())]
     if stray:
         raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")
+    if out is not None:
+        refuse_other_kinds(out)
     results = []
     with Helpers(graph) as helpers:
         for helpers.ahead, name in zip(reversed(range(len(names))), names, strict=True):
@@ -125,6 +128,12 @@ def show(found: dict[str, Any], note: str | None = None) -> None:
     to.print(
         f"{found['metric']} on {safe(found['graph'])}{better}; mean ± std over splits, test nodes", highlight=False
     )
+    if found["chosen_on_validation"] is None:
+        to.print(
+            f"[dim]note: no model has a {metric.title} on validation nodes, which are all of one class, so none is the "
+            "best there; use other splits, or another --metric[/dim]",
+            highlight=False,
+        )
     if any(_is_idle(row) for row in found["models"]):
         to.print(f"{MARK.strip()} no better than the majority", highlight=False)
     if note is not None:

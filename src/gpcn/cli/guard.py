@@ -20,6 +20,7 @@ from typing import Any
 import typer
 
 from gpcn.cli.output import complain
+from gpcn.cli.stopping import SENTENCE, Stopped
 from gpcn.errors import ConfigError, GpcnError
 from gpcn.text import printable
 
@@ -32,10 +33,6 @@ LONGEST_COMMAND = 200
 OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
-class Stopped(BaseException):
-    """Somebody asked the process to end: Ctrl-C or SIGTERM."""
-
-
 def guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
     """Run a command given in `words`; the exit code of the process."""
     wanted, debug = without_debug(words)
@@ -46,7 +43,7 @@ def guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except Stopped as stopped:
-        complain("stopped; what was saved is kept, and the same command goes on from there")
+        complain(SENTENCE)
         return int(stopped.args[0])
     except BrokenPipeError:
         _silence_stdout()

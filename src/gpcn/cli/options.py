@@ -23,6 +23,10 @@ GraphArgument = Annotated[
     ),
 ]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A folder written by gpcn train.")]
+MovedGraph = Annotated[
+    str | None,
+    typer.Option("--graph", metavar="GRAPH", help="Where the graph lies now, if not where it was at training."),
+]
 ChangedGraph = Annotated[
     str | None, typer.Argument(metavar="[GRAPH]", help="A changed graph (default: the one trained on).")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import Json, Mirror
+from gpcn.cli.options import Json, Mirror, MovedGraph, Nodes
 from gpcn.cli.output import console, print_json, safe
 
 
@@ -23,6 +23,8 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The page, a name that ends in .html.")] = Path(
         "report.html"
     ),
+    graph: MovedGraph = None,
+    nodes: Nodes = None,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
@@ -32,7 +34,7 @@ def report(
     """
     from gpcn import report as room
 
-    written = room.write(paths, out, mirror=mirror)
+    written = room.write(paths, out, mirror=mirror, graph=graph, nodes=nodes)
     if json:
         print_json(written)
     else:

@@ -66,6 +66,7 @@ def train(
     from gpcn.cli.progress import training_progress
     from gpcn.training.config import TrainConfig
     from gpcn.training.renamed import merge
+    from gpcn.training.runs import Run
     from gpcn.training.runs import train as run
     from gpcn.training.usual import usual_settings
     from gpcn.tuning.summary import read_seconds
@@ -108,6 +109,7 @@ def train(
         print_json(result)
     else:
         show(result, out, metric_note(loaded))
+        print_notes(() if out is None else Run.open(out).notes)
 
 
 def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:

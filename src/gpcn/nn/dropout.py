@@ -2,7 +2,7 @@
 
 PyTorch draws one random number per entry. Here every 64-bit draw decides four entries, with probabilities exact to
 2^-16, from a fast generator that PyTorch's seeds anew each time, so `torch.manual_seed` and everything built on it work
-as usual. Masks are drawn and applied piece by piece, small enough to stay in the cache.
+as usual (see `randomness`). Masks are drawn and applied piece by piece, small enough to stay in the cache.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from torch.autograd import Function
 
 from gpcn.errors import ConfigError
 from gpcn.nn.operator import SparseOperator
+from gpcn.nn.randomness import current_generator, draw_seed, generator_on
 
 LEVELS = 1 << 16
 PIECE = 1 << 15  # also what PyTorch works off without waking other threads
@@ -35,7 +36,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     if not training or p == 0:
         return x
     if _by_torch(x):
-        return F.dropout(x, p)
+        return _torch_dropout(x, p)
     mask = torch.full_like(x, 1 / (1 - p), memory_format=torch.contiguous_format, requires_grad=False)
     return x * _zero_some_(mask, p)
 
@@ -52,7 +53,7 @@ def relu_dropout_(x: Tensor, p: float, training: bool) -> Tensor:
     if not training or p == 0:
         return torch.relu_(x)
     if _by_torch(x) or not x.is_contiguous():
-        return F.dropout(F.relu(x), p)
+        return _torch_dropout(F.relu(x), p)
     if not torch.is_grad_enabled():
         return _zero_some_(x.relu_(), p).mul_(1 / (1 - p))
     result: Tensor = _ReluDropout.apply(x, p)  # type: ignore[no-untyped-call]
@@ -84,7 +85,7 @@ class _ReluDropout(Function):
 def _zero_some_(x: Tensor, p: float) -> Tensor:
     """Zero entries of a contiguous CPU tensor with probability `p`, in place."""
     threshold = min(round(p * LEVELS), LEVELS - 1) - LEVELS // 2
-    source = np.random.SFC64(int(torch.randint(2**63 - 1, ())))  # twice as fast as torch's own, and seeded by it
+    source = np.random.SFC64(draw_seed())  # twice as fast as torch's own, and seeded by it
     keep = x.new_empty(PIECE)
     for piece in torch.split(x.view(-1), PIECE):
         size = piece.numel()
@@ -96,6 +97,15 @@ def _zero_some_(x: Tensor, p: float) -> Tensor:
 def _by_torch(x: Tensor) -> bool:
     """Whether PyTorch must draw: on accelerators, and inside `torch.func`, whose replicas only it can tell apart."""
     return x.device.type != "cpu" or peek_interpreter_stack() is not None
+
+
+def _torch_dropout(x: Tensor, p: float) -> Tensor:
+    """PyTorch's draws; on an accelerator from a generator that ours seeds, so that a training can be repeated."""
+    if peek_interpreter_stack() is not None:
+        return F.dropout(x, p)
+    source = None if x.device.type == "cpu" else generator_on(x.device)
+    keep = torch.empty_like(x, requires_grad=False).bernoulli_(1 - p, generator=source or current_generator())
+    return x * keep * (1 / (1 - p))
 
 
 class Dropout(nn.Module):

@@ -12,6 +12,7 @@ from gpcn.errors import ConfigError
 from gpcn.nn.base import Features
 from gpcn.nn.dropout import check_probability, dropout, dropout_sparse, relu_dropout_
 from gpcn.nn.operator import SparseOperator
+from gpcn.nn.randomness import uniform_
 
 
 class Linear(nn.Module):
@@ -26,9 +27,9 @@ class Linear(nn.Module):
     def reset_parameters(self) -> None:
         """Uniform in ±1/√in_channels, like `torch.nn.Linear`."""
         bound = 1 / math.sqrt(max(1, self.weight.shape[0]))
-        nn.init.uniform_(self.weight, -bound, bound)
+        uniform_(self.weight, -bound, bound)
         if self.bias is not None:
-            nn.init.uniform_(self.bias, -bound, bound)
+            uniform_(self.bias, -bound, bound)
 
     def forward(self, x: Features) -> Tensor:
         """`[N, in_channels]` to `[N, out_channels]`."""

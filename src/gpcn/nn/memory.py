@@ -1,17 +1,24 @@
-"""Keep what was freed: large tensors are allocated anew at every step, and fresh memory is slow to touch.
+"""Memory: keep what was freed, and say in words when there is not enough.
 
-glibc hands large blocks back to the system when they are freed; every page of the next one then costs a fault.
-Training and benchmarks ask it to keep them instead.
+Large tensors are allocated anew at every step, and fresh memory is slow to touch: glibc hands large blocks back to the
+system when they are freed, and every page of the next one then costs a fault. Training and benchmarks ask it to keep
+them instead.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gpcn.errors import TrainingError
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of mallopt
 LARGEST = (1 << 31) - 1
+REFUSED = re.compile(r"can't allocate memory|out of memory|not enough memory|bad_alloc", re.IGNORECASE)
 
 
 @functools.cache
@@ -24,3 +31,19 @@ def reuse_freed_memory() -> bool:
     except (OSError, AttributeError):
         return False
     return bool(mallopt(MMAP_THRESHOLD, 1 << 30)) and bool(mallopt(TRIM_THRESHOLD, LARGEST))
+
+
+@contextmanager
+def memory_limits(what: str) -> Iterator[None]:
+    """Whatever Python's or PyTorch's allocator refuses to `what` is one sentence."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and REFUSED.search(str(error)) is None:
+            raise
+        wanted = re.search(r"tried to allocate ([\d.]+ ?\w+)", str(error))
+        amount = f" (it asked for {wanted[1]} at once)" if wanted else ""
+        raise TrainingError(
+            f"this machine does not have enough memory for {what}{amount}; use fewer features, fewer layers or a "
+            "smaller hidden"
+        ) from error

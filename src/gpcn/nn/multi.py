@@ -26,6 +26,7 @@ from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.dropout import relu_dropout_
 from gpcn.nn.layers import FeatureLayers, Linear
 from gpcn.nn.polynomial import Operators, Order
+from gpcn.nn.randomness import uniform_
 
 Norm = Literal["layer", "batch", "none"]
 
@@ -42,9 +43,9 @@ class Terms(nn.Module):
     def reset_parameters(self) -> None:
         """Uniform in ±1/√h, like a linear layer of each power."""
         bound = 1 / math.sqrt(self.weight.shape[2])
-        nn.init.uniform_(self.weight, -bound, bound)
+        uniform_(self.weight, -bound, bound)
         if self.bias is not None:
-            nn.init.uniform_(self.bias, -bound, bound)
+            uniform_(self.bias, -bound, bound)
 
     def biases(self) -> Tensor | None:
         """`[1 + Σ L_o, C]`: of power 0 alone."""
@@ -151,12 +152,12 @@ class MultiGPCN(BankModel):
         if self.link is not None:
             for weights in (self.link, self.link_terms):  # as for the family's `W_A` and `W_out`
                 bound = 1 / math.sqrt(max(1, weights.shape[0] if weights is self.link else weights.shape[1]))
-                nn.init.uniform_(weights, -bound, bound)
+                uniform_(weights, -bound, bound)
 
     def _reset_degrees(self) -> None:
         if self.degree_terms is not None:
             bound = 1 / math.sqrt(self.degree_terms.shape[1])  # at first small against `X_T`
-            nn.init.uniform_(self.degree_terms, -bound, bound)
+            uniform_(self.degree_terms, -bound, bound)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

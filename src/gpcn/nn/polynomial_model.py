@@ -16,6 +16,7 @@ from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.layers import FeatureLayers, Linear
 from gpcn.nn.operator import SparseOperator
 from gpcn.nn.polynomial import Operators, Order
+from gpcn.nn.randomness import uniform_
 
 
 class PolynomialModel(BankModel):
@@ -98,7 +99,7 @@ class PolynomialModel(BankModel):
         if self.link is None:
             return
         bound = 1 / math.sqrt(self.link.shape[0])
-        nn.init.uniform_(self.link, -bound, bound)
+        uniform_(self.link, -bound, bound)
         if self.mu_logit is not None:
             nn.init.constant_(self.mu_logit, math.log(self.initial_mu / (1 - self.initial_mu)))
 

@@ -11,12 +11,9 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,8 +21,8 @@ from gpcn.atomic import replacing
 from gpcn.data.benchmark import load_dataset
 from gpcn.errors import CheckpointError, DataError, TrainingError
 from gpcn.training.config import TrainConfig
-from gpcn.training.parallel import die_with, interrupts_ignored, stop
 from gpcn.training.splitrun import split_key
+from gpcn.training.workers import Crew, Send
 
 KEPT = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
 load_once = lru_cache(maxsize=2)(load_dataset)
@@ -57,15 +54,15 @@ class Evaluations:
 
     def __init__(self, folder: Path, jobs: int | None = None) -> None:
         self.folder, self.jobs = folder, jobs or os.cpu_count() or 1
-        self._pool: ProcessPoolExecutor | None = None
+        self._crew: Crew | None = None
 
     def __enter__(self) -> Evaluations:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            stop(self._pool)
-            self._pool = None
+        if self._crew is not None:
+            self._crew.stop()
+            self._crew = None
 
     def known(self, question: Question) -> dict[str, Any] | None:
         """The answer on disk."""
@@ -101,28 +98,26 @@ class Evaluations:
     def _compute(self, questions: list[Question]) -> Iterable[tuple[Question, dict[str, Any]]]:
         if not questions:
             return
-        pool = self._workers()
-        waiting: dict[Future[dict[str, Any]], Question] = {}
+        crew, running = self._workers(), 0
         queue = list(reversed(questions))
         try:
-            while waiting or queue:
-                while queue and len(waiting) < 2 * self.jobs:
+            while running or queue:
+                while queue and running < self.jobs:
                     question = queue.pop()
-                    waiting[pool.submit(evaluate, question)] = question
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    yield waiting.pop(future), future.result()
-        except BrokenProcessPool as error:
-            raise TrainingError(
-                "a worker process died (killed, or out of memory); what was finished is kept, the same command goes on"
-            ) from error
+                    crew.submit(question, question)
+                    running += 1
+                for question, (kind, payload) in crew.messages(None):
+                    if kind == "failed":
+                        raise payload
+                    running -= 1
+                    yield question, payload
+        finally:
+            if running:  # somebody stopped, or a worker failed: what the others do is asked again another time
+                crew.stop()
 
-    def _workers(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            with interrupts_ignored():
-                self._pool = ProcessPoolExecutor(
-                    self.jobs, get_context("spawn"), initializer=_start, initargs=(os.getpid(),)
-                )
-        return self._pool
+    def _workers(self) -> Crew:
+        self._crew = self._crew or Crew(_evaluator)
+        return self._crew
 
 
 def evaluate(question: Question) -> dict[str, Any]:
@@ -181,8 +176,9 @@ def _fingerprint(dataset: str) -> str:
     return load_once(dataset).fingerprint()
 
 
-def _start(parent: int) -> None:
-    die_with(parent)
+def _evaluator() -> Callable[[Send, Question], dict[str, Any]]:
+    """In another process: what answers a question."""
     import torch
 
     torch.set_num_threads(1)
+    return lambda send, question: evaluate(question)

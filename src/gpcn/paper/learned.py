@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from gpcn.nn import zoo
+from gpcn.nn.randomness import drawing_from
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
 from gpcn.paper.recipes import Recipe, preferred
@@ -85,7 +87,8 @@ def _row(dataset: str, recipe: Recipe, answers: Sequence[dict[str, Any]], missin
 def starting_coefficients(config: TrainConfig) -> list[float]:
     """`θ` of the untrained model."""
     options: dict[str, Any] = {**config.hyperparameters, "hidden": 1}
-    coefficients = zoo.build(config.model, in_channels=1, out_channels=2, num_nodes=1, **options).coefficients()
+    with drawing_from(torch.Generator()):
+        coefficients = zoo.build(config.model, in_channels=1, out_channels=2, num_nodes=1, **options).coefficients()
     return [] if coefficients is None else [float(value) for value in coefficients]
 
 

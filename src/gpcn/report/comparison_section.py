@@ -21,13 +21,13 @@ def section(material: ComparisonMaterial) -> Markup:
     """The section of one comparison."""
     found = material.found
     kinds = {made.name: made.run.config.model for made in material.runs}
-    best = next(row for row in found["models"] if row["best"])
+    best = next((row for row in found["models"] if row["best"]), None)
     return render(
         "comparison.html",
         found=found,
         metric=found["metric"].replace("_", " "),
-        best=best["model"],
-        score=spread(best["test_mean"], best["test_std"], definition(found["metric"]).digits),
+        best=best and best["model"],
+        score=best and spread(best["test_mean"], best["test_std"], definition(found["metric"]).digits),
         splits=max(len(row["splits"]) for row in found["models"]),
         worse=_significant(found, -1),
         better=_significant(found, 1),

@@ -22,7 +22,7 @@ def curves(run: Run, splits: list[dict[str, Any]], metric: MetricDefinition) -> 
     scores: list[Trace] = []
     best: Trace = {"x": [], "y": [], "hovertext": []}
     for place, split in enumerate(splits):
-        history = _history(run.folder(split["split"]) / "epochs.csv", metric.scale)
+        history = _history(run.split_file(split["split"], "epochs.csv"), metric.scale)
         shown = history[:: max(1, len(history) // POINTS)]
         epochs = [int(row[0]) for row in shown]
         name = f"split {split['split']}"

@@ -17,8 +17,8 @@ from gpcn.graph import Graph
 from gpcn.theory.document import TheoryDocument
 from gpcn.training.comparison import compare_finished
 from gpcn.training.metrics import gain
-from gpcn.training.runs import Run
-from gpcn.training.source import load_again, source_of
+from gpcn.training.runs import Run, names_digest
+from gpcn.training.source import load_again, relocated, source_of
 from gpcn.tuning.auto import members, read_choice
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.summary import describe
@@ -74,9 +74,14 @@ class TheoryMaterial:
 
 @dataclass
 class Shelf:
-    """Graphs at hand while a page is made, by fingerprint and by path, and what is `shown` already."""
+    """Graphs at hand while a page is made, by fingerprint and by path, and what is `shown` already.
+
+    `graph` and `nodes` say where the files of runs and studies lie now, if not where they were.
+    """
 
     mirror: Path | None = None
+    graph: str | None = None
+    nodes: Path | None = None
     graphs: dict[str, Graph] = field(default_factory=dict)
     named: dict[str, Graph] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
@@ -88,16 +93,20 @@ class Shelf:
     def of(self, told: Mapping[str, Any], path: Path) -> tuple[Graph | None, tuple[str, ...]]:
         """The graph that the run or study at `path` is about, as it was `told` there, or why it cannot be had."""
         wanted = str(told["fingerprint"])
-        if wanted in self.graphs:
-            return self.graphs[wanted], ()
         what = "what needs it is left out"
-        try:
-            self.add(load_again(source_of(told), path, mirror=self.mirror))
-        except GpcnError as error:
-            return None, (f"the graph of {path} cannot be loaded, so {what}: {error}",)
+        if wanted not in self.graphs:
+            try:
+                source = relocated(source_of(told), self.graph, self.nodes)
+                self.add(load_again(source, path, mirror=self.mirror))
+            except GpcnError as error:
+                where = "if its files were moved, name them with --graph and --nodes"
+                return None, (f"the graph of {path} cannot be loaded, so {what} ({where}): {error}",)
         if wanted not in self.graphs:
             return None, (f"the graph of {path} has changed since training, so {what}",)
-        return self.graphs[wanted], ()
+        graph = self.graphs[wanted]
+        if told.get("names", names_digest(graph)) != names_digest(graph):
+            return None, (f"names in the graph of {path} have changed since training, so {what}",)
+        return graph, ()
 
     def show(self, graph: Graph | None, run: RunMaterial | None = None) -> list[Any]:
         """The materials of a graph and of a run on it, each the first time it is asked for."""
@@ -111,11 +120,16 @@ class Shelf:
         return new
 
 
-def gather(paths: Sequence[str], mirror: Path | None = None) -> list[Any]:
-    """All materials behind `paths`, in their order; graphs named there serve the runs named there."""
+def gather(
+    paths: Sequence[str], mirror: Path | None = None, *, graph: str | None = None, nodes: Path | None = None
+) -> list[Any]:
+    """All materials behind `paths`, in their order; graphs named there serve the runs named there.
+
+    `graph` and `nodes` are where the files of the runs' graph lie now, read as they were for training.
+    """
     if not paths:
         raise ConfigError("there is nothing to report on; name a run, a comparison, a study or a graph")
-    shelf = Shelf(mirror)
+    shelf = Shelf(mirror, graph, nodes)
     chosen = [(path, _reader_of(path)) for path in paths]
     for path, reader in chosen:
         if reader is GRAPHS:
@@ -152,7 +166,7 @@ def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
     waiting = [folder.name for folder, made in opened.items() if made is None]
     notes = (f"without a finished split, and so left out: {', '.join(waiting)}",) if waiting else ()
     found = compare_finished([{**made.result, "model": made.name} for made in runs], first.run.positive())
-    best = next(made for made in runs if made.name == found["chosen_on_validation"])
+    best = next((made for made in runs if made.name == found["chosen_on_validation"]), first)
     compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), found, (*notes, *first.notes))
     shown = [best]
     if not can_be_explained(best.run):  # then the best of those that say which signal carries them, too
@@ -202,7 +216,7 @@ def _run(path: Path, shelf: Shelf) -> RunMaterial | None:
     if not run.finished():
         return None
     graph, notes = shelf.of(run.graph, run.path)
-    return RunMaterial(path.resolve().name, run, run.result(), graph, notes)
+    return RunMaterial(path.resolve().name, run, run.result(), graph, (*run.notes, *notes))
 
 
 def _load(path: str, mirror: Path | None) -> Graph:

@@ -19,7 +19,14 @@ from gpcn.errors import ConfigError
 NEEDED = 'gpcn report needs plotly and jinja2, which are not installed; pip install "gpcn[report]"'
 
 
-def write(paths: Sequence[str | Path] | str | Path, out: str | Path, *, mirror: Path | None = None) -> dict[str, Any]:
+def write(
+    paths: Sequence[str | Path] | str | Path,
+    out: str | Path,
+    *,
+    mirror: Path | None = None,
+    graph: str | None = None,
+    nodes: Path | None = None,
+) -> dict[str, Any]:
     """Write one HTML page about runs, comparisons, studies, theory and graphs.
 
     Args:
@@ -27,6 +34,8 @@ def write(paths: Sequence[str | Path] | str | Path, out: str | Path, *, mirror: 
             `gpcn spectrum --out`, and graphs (as for `gpcn.load`).
         out: the page, a name that ends in `.html`.
         mirror: a folder with the raw files of the datasets.
+        graph: where the graph of the runs lies now, if not where it was; read with the options of the runs.
+        nodes: its table of nodes, where `graph` is a table of edges.
 
     Returns:
         `out, bytes, sections: [{kind, name}]`.
@@ -40,7 +49,7 @@ def write(paths: Sequence[str | Path] | str | Path, out: str | Path, *, mirror: 
     from gpcn.report.templating import own, render
 
     several = [paths] if isinstance(paths, (str, Path)) else paths
-    materials = gather([str(path) for path in several], mirror)
+    materials = gather([str(path) for path in several], mirror, graph=graph, nodes=nodes)
     kinds = [section_for(material) for material in materials]
     sections = [
         {"kind": kind.kind, "name": material.name, "html": kind.section(material)}

@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from gpcn.data.archives import read_npz
-from gpcn.errors import CheckpointError
 from gpcn.graph import Graph
 from gpcn.report import learning, signal
 from gpcn.report.figures import Figure, Trace, height_of, largest_classes, matrix, plain
@@ -87,12 +85,8 @@ def _confusion(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Figure:
 def _reliability(run: Run, graph: Graph) -> Figure:
     chosen, truth = [], []
     for number_ in run.finished():
-        file = run.folder(number_) / "predictions.npz"
-        probabilities = read_npz(file, str(file)).get("probabilities")
-        if probabilities is None or probabilities.shape != (graph.num_nodes, len(run.label_names())):
-            raise CheckpointError(f"{file} is damaged; delete {file.parent} to run that split again")
         test = graph.splits[number_].test
-        chosen.append(probabilities[test])
+        chosen.append(run.predictions(number_)[test])
         truth.append(graph.labels[test])
     pooled, labels = np.concatenate(chosen), np.concatenate(truth)
     size, right, confidence = confidence_bins(pooled, labels)

@@ -95,8 +95,8 @@ def _of_bound(told: Mapping[str, Any]) -> TheoryDocument:
         **_spectrum(told["spectrum"], told),
         model=str(told["model"]),
         split=int(_finite(told["split"])),
-        train=_finite(told["train_score"]),
-        test=_finite(told["test_score"]),
+        train=None if told["train_score"] is None else _finite(told["train_score"]),
+        test=None if told["test_score"] is None else _finite(told["test_score"]),
         reached=None if reached is None else (_finite(reached["mean"]), _finite(reached["error"])),
         bounds=bounds,
     )

@@ -49,13 +49,13 @@ def estimate(
     model = copy.deepcopy(model)
     model.out.weight = nn.Parameter(model.out.weight.detach()[:, :1].clone())
     rng = np.random.default_rng(seed)
-    torch.manual_seed(seed)
+    start = torch.Generator().manual_seed(seed)
     model.eval()
     found = []
     for _ in range(draws):
         signs = rng.choice([1.0, -1.0, 0.0], size=given.nodes, p=[given.p, given.p, 1 - 2 * given.p])
         epsilon = torch.tensor(signs, dtype=model.out.weight.dtype).unsqueeze(1)
-        found.append(max(_climb(model, x, adjacency, epsilon, radii, steps, lr) for _ in range(starts)))
+        found.append(max(_climb(model, x, adjacency, epsilon, radii, steps, lr, start) for _ in range(starts)))
     return Complexity(float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(draws)), draws)
 
 
@@ -86,11 +86,12 @@ def _climb(
     radii: dict[str, float],
     steps: int,
     lr: float,
+    start: torch.Generator,
 ) -> float:
     free = {name: parameter for name, parameter in model.named_parameters() if name in radii}
     with torch.no_grad():
         for name, parameter in free.items():
-            parameter.normal_()
+            parameter.normal_(generator=start)
             parameter.mul_(radii[name] / parameter.abs().sum(0).clamp(min=1e-12))
     optimizer = torch.optim.Adam([{"params": [each], "lr": lr * radii[name]} for name, each in free.items()])
     best = 0.0

@@ -7,7 +7,6 @@ moment leaves the old pair or the new one. Nothing is ever unpickled, and nothin
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from torch import Tensor
 
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError
-
-FORMAT = 1
+from gpcn.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.training.records import check_header
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], told: dict[str, Any], owner: str) -> None:
@@ -30,8 +29,7 @@ def save(folder: Path, name: str, tensors: dict[str, Tensor], told: dict[str, An
         with replacing(target) as stream:
             stream.write(content)
     header = {"format": FORMAT, "owner": owner, "tensors": target.name, "sha256": digest, "told": told}
-    with replacing(folder / f"{name}.json") as stream:
-        stream.write(json.dumps(header).encode())
+    write_sealed(folder / f"{name}.json", header)
     for old in folder.glob(f"{name}-*.safetensors"):
         if old != target:
             old.unlink(missing_ok=True)
@@ -43,17 +41,12 @@ def load(folder: Path, name: str, owner: str) -> tuple[dict[str, Tensor], dict[s
     if not path.exists():
         return None
     advice = f"delete {folder} to start that split over"
-    try:
-        header = json.loads(path.read_bytes())
-        version, whose, file, digest, told = (header[key] for key in ("format", "owner", "tensors", "sha256", "told"))
-    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
-        raise CheckpointError(f"{path} is damaged; {advice}") from error
-    if version != FORMAT:
-        raise CheckpointError(f"{path} has format {version!r}; this gpcn reads format {FORMAT}; {advice}")
-    if whose != owner:
+    header = read_sealed(path, check_header, advice)
+    file, digest, told = (header[key] for key in ("tensors", "sha256", "told"))
+    if header["owner"] != owner:
         raise CheckpointError(f"{path} belongs to another run or split; {advice}")
-    if not isinstance(file, str) or Path(file).name != file or not isinstance(told, dict):
-        raise CheckpointError(f"{path} is damaged; {advice}")
+    if Path(file).name != file:
+        raise CheckpointError(f"{path} is damaged: it names tensors in another folder; {advice}")
     try:
         content = (folder / file).read_bytes()
     except (OSError, ValueError) as error:

@@ -18,7 +18,8 @@ MAJORITY = "majority"
 def compare(graph: Graph, results: list[dict[str, Any]]) -> dict[str, Any]:
     """Rows sorted by mean test score, each with its difference to the best over the same splits.
 
-    The best is the one with the best mean on *validation* nodes, so that the reference is not chosen on test nodes.
+    The best is the one with the best mean on *validation* nodes, so that the reference is not chosen on test nodes;
+    where no model has a score there (ROC-AUC of nodes of one class), none is, and `chosen_on_validation` is `None`.
     The row `majority` is what the class shares of the training nodes alone achieve; it is never the best, and every
     row says whether it `beats_majority` in its mean test score (`None` where one of the two is undefined).
     """
@@ -51,19 +52,20 @@ def rarer_class(splits: list[dict[str, Any]]) -> int | None:
 def _ranked(results: list[dict[str, Any]], metric: str, share: float, positive: int | None) -> dict[str, Any]:
     majority = _majority_result(results, metric, positive)
     ranked = sorted([*results, majority], key=lambda result: gain(metric, result["test_mean"]), reverse=True)
-    best = max(results, key=lambda result: gain(metric, result["val_mean"]))
+    scored = [result for result in results if result["val_mean"] is not None]
+    best = max(scored, key=lambda result: gain(metric, result["val_mean"]), default=None)
     rows = []
     for result in ranked:
         row = {key: result[key] for key in ("model", "test_mean", "test_std", "val_mean", "seconds", "parameters")}
         row["splits"] = [
             {key: split[key] for key in ("split", "test", "val", "epochs", "seconds")} for split in result["splits"]
         ]
-        row["against_best"] = None if result is best else _paired(result, best, share)
+        row["against_best"] = None if best is None or result is best else _paired(result, best, share)
         row["best"] = result is best
         row["reference"] = result is majority
         row["beats_majority"] = _beats(result, majority, metric)
         rows.append(row)
-    return {"chosen_on_validation": best["model"], "models": rows}
+    return {"chosen_on_validation": None if best is None else best["model"], "models": rows}
 
 
 def _beats(result: dict[str, Any], majority: dict[str, Any], metric: str) -> bool | None:

@@ -19,6 +19,7 @@ from torch import Tensor
 from gpcn.errors import CheckpointError, DataError
 from gpcn.graph import Graph
 from gpcn.nn import NodeClassifier, zoo
+from gpcn.nn.randomness import drawing_from
 from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
 from gpcn.training.runs import Run
@@ -43,7 +44,7 @@ class Fitted:
         structure = run.structure()
         blank, more = match_relations(blank, structure.relations, noted=_reads_types(run))
         problem = Problem.prepared(blank, run.config, dtype=dtype, structure=structure)
-        notes += more
+        notes = [*run.notes, *notes, *more]
         return cls(run, graph, problem, _known_rows(run, graph), tuple(notes))
 
     def model(self, number: int) -> NodeClassifier:
@@ -155,7 +156,8 @@ def _per_node_names(run: Run) -> set[str]:
     sizes: dict[str, Any] = {"in_channels": int(run.graph["features"]), "out_channels": int(run.graph["classes"])}
     structure = run.structure()
     sizes |= {"directed": structure.directed, "relations": structure.relations, **run.config.hyperparameters}
-    few, more = (zoo.build(run.config.model, num_nodes=count, **sizes).state_dict() for count in (2, 3))
+    with drawing_from(torch.Generator()):
+        few, more = (zoo.build(run.config.model, num_nodes=count, **sizes).state_dict() for count in (2, 3))
     return {name for name in few if few[name].shape != more[name].shape} | {"seeds"}
 
 

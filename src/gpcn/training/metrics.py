@@ -98,6 +98,16 @@ def can_be_scored(labels: IntVector, name: str, positive: int | None = None) -> 
     return labels.size > 0
 
 
+def check_can_choose(labels: IntVector, name: str, positive: int | None, whose: str) -> None:
+    """Refuse to choose by a metric where nodes with these `labels` have no score; `whose` says which nodes."""
+    if not can_be_scored(labels, name, positive):
+        needed = "two classes" if definition(name).needs == "two classes" else "nodes of the positive class"
+        raise ConfigError(
+            f"{whose} cannot choose by {definition(name).title}, which needs {needed} among them; found "
+            f"{np.unique(labels).size} class(es) on {labels.size} node(s); use other splits, or --metric accuracy"
+        )
+
+
 def share(probabilities: Probabilities, labels: IntVector, name: str, positive: int | None = None) -> float | None:
     """The metric of `probabilities` `[n, C]` as a share of one (or in nats); `None` where it is undefined."""
     if probabilities.shape[1] == 2 and positive is None:

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.data.archives import read_npz
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.training.prediction import Predictions
 from gpcn.training.runs import Run
-from gpcn.training.splitrun import read_result
 
 
 def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[int] | None = None) -> Predictions:
@@ -30,7 +28,7 @@ def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[i
             )
         for number in _finished(run, splits):
             test = graph.splits[number].test
-            total[test] += _kept_probabilities(run, number, total.shape)[test]
+            total[test] += run.predictions(number)[test]
             times_tested[test] += 1
     nodes = np.flatnonzero(times_tested)
     ids = graph.node_ids or tuple(str(number) for number in range(graph.num_nodes))
@@ -53,19 +51,11 @@ def _finished(run: Run, splits: Sequence[int] | None) -> list[int]:
         raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
     numbers = finished if splits is None else sorted(set(splits))
     for number in numbers:
-        if number not in finished or read_result(run.folder(number), run.key(number)) is None:
+        if number not in finished or run.outcome(number) is None:
             raise CheckpointError(
                 f"split {number} of {run.path} is not finished; run the same gpcn train command to finish it"
             )
     return numbers
-
-
-def _kept_probabilities(run: Run, number: int, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-    file = run.folder(number) / "predictions.npz"
-    probabilities = read_npz(file, str(file)).get("probabilities")
-    if probabilities is None or probabilities.shape != shape:
-        raise CheckpointError(f"{file} is damaged; delete {file.parent} and run the same gpcn train command")
-    return np.asarray(probabilities, dtype=np.float64)
 
 
 def _notes(graph: Graph, times_tested: npt.NDArray[np.int64], runs: int) -> list[str]:

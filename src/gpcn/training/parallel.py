@@ -6,25 +6,17 @@ the next model on the same graph as well.
 
 from __future__ import annotations
 
-import ctypes
-import multiprocessing
 import os
-import queue
-import signal
-import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import TrainingError
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
+from gpcn.training.workers import Crew, Message, Send
 
 SMALL = 2_000_000_000  # multiply-adds of one pass up to which one thread per split serves best
 START = 2.5  # seconds from asking a process to help to its first epoch, on two cores
@@ -56,6 +48,7 @@ def run_all(
     threads: int,
     device: str,
     save_every: float,
+    identity: str | None = None,
     at_once: bool = False,
     tick: Callable[[Tick], None] | None = None,
     helpers: Helpers | None = None,
@@ -63,14 +56,9 @@ def run_all(
     """The result of every split, trained here and, where that pays or `at_once`, by up to `jobs - 1` helpers."""
     with Helpers(graph) if helpers is None else nullcontext(helpers) as company:
         try:
-            work = _Work(company, config, folders, jobs, threads, {"device": device, "save_every": save_every}, tick)
+            options = {"device": device, "save_every": save_every, "identity": identity}
+            work = _Work(company, config, folders, jobs, threads, options, tick)
             return work.finish(list(splits), at_once)
-        except BrokenProcessPool as error:
-            company.stop()
-            raise TrainingError(
-                "a worker process died (killed, or out of memory); what was finished is kept, run the same command to "
-                "go on"
-            ) from error
         except BaseException:
             company.stop()
             raise
@@ -88,8 +76,7 @@ class Helpers:
 
     def __init__(self, graph: Graph, ahead: int = 0) -> None:
         self.graph, self.ahead = graph, ahead
-        self._pool: ProcessPoolExecutor | None = None
-        self._ticks: Any = None
+        self._crew: Crew | None = None
 
     def __enter__(self) -> Helpers:
         return self
@@ -100,35 +87,22 @@ class Helpers:
     @property
     def started(self) -> bool:
         """Whether there are any."""
-        return self._pool is not None
+        return self._crew is not None
 
-    def submit(self, config: TrainConfig, number: int, *about: Any) -> Future[dict[str, Any]]:
+    def submit(self, config: TrainConfig, number: int, *about: Any) -> None:
         """Have one of them train split `number`; `about`: its folder, threads and options."""
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._ticks = context.Queue()
-            self._pool = ProcessPoolExecutor(
-                max(1, os.cpu_count() or 1),
-                mp_context=context,
-                initializer=_start_helper,
-                initargs=(self.graph, os.getpid(), self._ticks),
-            )
-        with interrupts_ignored():  # inherited by the helpers: Ctrl-C is for this process, which then ends them
-            return self._pool.submit(_help, config, number, *about)
+        self._crew = self._crew or Crew(_helper, self.graph)
+        self._crew.submit(number, config, number, *about)
 
-    def news(self) -> Iterator[Tick]:
-        """What they have reported since the last time."""
-        while self._ticks is not None:
-            try:
-                yield self._ticks.get_nowait()
-            except queue.Empty:
-                return
+    def messages(self, timeout: float = 0.0) -> Iterator[tuple[int, Message]]:
+        """The splits of which there is something new: news are ticks, what is done is a result."""
+        return iter(()) if self._crew is None else self._crew.messages(timeout)
 
     def stop(self) -> None:
         """End all of them, whatever they are doing."""
-        if self._pool is not None:
-            stop(self._pool)
-        self._pool = self._ticks = None
+        if self._crew is not None:
+            self._crew.stop()
+        self._crew = None
 
 
 class _Work:
@@ -147,7 +121,7 @@ class _Work:
         self.helpers, self.config, self.folders = helpers, config, folders
         self.jobs, self.threads, self.options, self.tick = jobs, threads, options, tick
         self.waiting: deque[int] = deque()
-        self.away: dict[Future[dict[str, Any]], int] = {}
+        self.away: set[int] = set()
         self.found: dict[int, dict[str, Any]] = {}
         self.start: float | None = None  # of the second epoch: the first loads libraries
         self.looked = time.perf_counter()
@@ -184,22 +158,24 @@ class _Work:
         finally:
             torch.set_num_threads(before)
         while self.away:
-            wait(self.away, timeout=BETWEEN_LOOKS, return_when=FIRST_COMPLETED)
-            self.look()
+            self.look(BETWEEN_LOOKS)
         return {number: self.found[number] for number in splits}
 
-    def look(self) -> None:
+    def look(self, timeout: float = 0.0) -> None:
         """Take what helpers have finished, pass on their progress, and give them more."""
         self.looked = time.perf_counter()
-        for future in [each for each in self.away if each.done()]:
-            self.found[self.away.pop(future)] = future.result()
-        for news in self.helpers.news():
-            if self.tick is not None:
-                self.tick(news)
+        for number, (kind, payload) in self.helpers.messages(timeout):
+            if kind == "failed":
+                raise payload
+            if kind == "done":
+                self.away.remove(number)
+                self.found[number] = payload
+            elif self.tick is not None:
+                self.tick(payload)
         while self.waiting and len(self.away) < self.jobs - 1 and self._worth_it():
             number = self.waiting.pop()  # from the end: this process takes the next
-            future = self.helpers.submit(self.config, number, self.folders[number], self.threads, self.options)
-            self.away[future] = number
+            self.helpers.submit(self.config, number, self.folders[number], self.threads, self.options)
+            self.away.add(number)
 
     def _worth_it(self) -> bool:
         if self.always or self.helpers.started:
@@ -210,45 +186,19 @@ class _Work:
         return left * per_split > WORTH * START
 
 
-@contextmanager
-def interrupts_ignored() -> Iterator[None]:
-    """Ctrl-C reaches neither this process nor those it starts meanwhile."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def stop(pool: ProcessPoolExecutor) -> None:
-    """End the workers: at once where one of them failed or somebody said stop; they have nothing to do otherwise."""
-    for process in list((pool._processes or {}).values()):
-        process.terminate()
-    pool.shutdown(wait=True, cancel_futures=True)
-
-
-_graph: Graph
-_ticks: Any = None
-
-
-def _start_helper(graph: Graph, parent: int, ticks: Any) -> None:
-    global _graph, _ticks
-    die_with(parent)
-    _graph, _ticks = graph, ticks
-
-
-def _help(
-    config: TrainConfig, number: int, folder: Path | None, threads: int, options: dict[str, Any]
-) -> dict[str, Any]:
+def _helper(graph: Graph) -> Callable[..., dict[str, Any]]:
+    """In another process: what trains a split of `graph`."""
     import torch
 
     from gpcn.training.splitrun import run_split
 
-    torch.set_num_threads(threads)
-    return run_split(_graph, config, number, folder, report=_reporter(_ticks.put), **options)
+    def help_with(
+        send: Send, config: TrainConfig, number: int, folder: Path | None, threads: int, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        torch.set_num_threads(threads)
+        return run_split(graph, config, number, folder, report=_reporter(send), **options)
+
+    return help_with
 
 
 def _reporter(send: Callable[[Tick], None]) -> Callable[[int, Any], None]:
@@ -263,11 +213,3 @@ def _reporter(send: Callable[[Tick], None]) -> Callable[[int, Any], None]:
             send((number, trainer.epoch, int(trainer.config["epochs"]), loss, score))
 
     return report
-
-
-def die_with(parent: int) -> None:
-    """End this process when its parent is killed, so that no orphan writes into a run that somebody else took over."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        os._exit(1)

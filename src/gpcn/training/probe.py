@@ -20,7 +20,7 @@ from gpcn.graph import Graph
 from gpcn.nn.memory import reuse_freed_memory
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import loss_and_score
-from gpcn.training.metrics import can_be_scored, definition
+from gpcn.training.metrics import can_be_scored, check_can_choose, definition
 from gpcn.training.problem import Problem
 from gpcn.training.trainers import trainer_for
 
@@ -46,6 +46,7 @@ def probe(
     reuse_freed_memory()
     problem = problem or Problem.of(graph, config)
     split = graph.splits[number]
+    check_can_choose(graph.labels[split.val], graph.metric, graph.positive, f"the validation nodes of split {number}")
     trainer = trainer_for(problem, config, split, number)
     first, second = halves(graph.labels[split.val], number, graph.metric, graph.positive)
     metric = definition(graph.metric)

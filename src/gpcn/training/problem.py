@@ -14,6 +14,7 @@ from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.base import Features
+from gpcn.nn.randomness import drawing_from
 from gpcn.training import memory_estimate
 from gpcn.training.config import TrainConfig
 from gpcn.types import UNKNOWN
@@ -87,13 +88,14 @@ class Problem:
         """The type of the features."""
         return self.x.dtype
 
-    def build(self, config: TrainConfig) -> NodeClassifier:
-        """The model of `config` for this graph."""
+    def build(self, config: TrainConfig, generator: torch.Generator | None = None) -> NodeClassifier:
+        """The model of `config` for this graph, its weights drawn from `generator`, never from the global one."""
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
         memory_estimate.check(self.graph, config, sizes)
-        return zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
+        with drawing_from(generator or torch.Generator()):
+            return zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
 
 
 def choose_device(name: str) -> torch.device:

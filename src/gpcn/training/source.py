@@ -13,6 +13,7 @@ from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
 from gpcn.split_plan import SplitPlan
+from gpcn.training.folders import followed
 from gpcn.training.runs import Run
 from gpcn.types import METRICS
 
@@ -26,6 +27,14 @@ def source_of(about: Mapping[str, Any]) -> dict[str, Any]:
     """Where the graph of a run or study came from, and the metric it was judged by, from what is kept of it."""
     source = about.get("source") or {}
     return {**source, "metric": about["metric"]} if "metric" in about else dict(source)
+
+
+def relocated(source: Mapping[str, Any], graph: str | None, nodes: Path | None) -> dict[str, Any]:
+    """`source` for a graph whose files lie elsewhere now; read with the same options and split as before."""
+    if graph is None and nodes is None:
+        return dict(source)
+    table = None if nodes is None else str(nodes)
+    return {**source, "nodes": table, "beside": {}} | ({} if graph is None else {"graph": graph})
 
 
 def load_again(
@@ -45,6 +54,7 @@ def load_again(
         if not told.get("graph"):
             raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
         _check(told, whose)
+        told = followed(told, whose)
         plan = _plan(told, whose)
         graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists()

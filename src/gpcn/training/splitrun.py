@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import math
 import time
 from collections.abc import Callable
@@ -17,21 +16,25 @@ import torch
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, TrainingError
 from gpcn.graph import Graph
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.memory import memory_limits, reuse_freed_memory
+from gpcn.sealed import FORMAT, file_digest, read_sealed, write_sealed
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import evaluate
 from gpcn.training.loop import HISTORY, TrainingLoop
 from gpcn.training.problem import Problem, choose_device
+from gpcn.training.records import check_result
 from gpcn.training.trainers import trainer_for
 from gpcn.types import ROLES
 
 Report = Callable[[int, TrainingLoop], None]
+KEPT = ("model.json", "predictions.npz", "epochs.csv")
+"""What a finished split has beside its `result.json`, which holds their checksums."""
 
 
-def split_key(config: TrainConfig, fingerprint: str, number: int) -> str:
-    """What a split's files belong to: configuration, graph and number."""
-    return hashlib.sha256(f"{config.canonical()}|{fingerprint}|{number}".encode()).hexdigest()
+def split_key(config: TrainConfig, identity: str, number: int) -> str:
+    """What a split's files belong to: configuration, graph (its fingerprint, in runs also its names) and number."""
+    return hashlib.sha256(f"{config.canonical()}|{identity}|{number}".encode()).hexdigest()
 
 
 def run_split(
@@ -43,12 +46,14 @@ def run_split(
     device: str = "cpu",
     save_every: float = 10.0,
     report: Report | None = None,
+    identity: str | None = None,
 ) -> dict[str, Any]:
     """Train split `number`, or finish it, or do nothing where it is done; its result.
 
-    With a `folder`, progress is saved every `save_every` seconds and continued bit by bit.
+    With a `folder`, progress is saved every `save_every` seconds and continued bit by bit. `identity` is what the run
+    calls its graph (`Run.identity`); without a run it is the fingerprint.
     """
-    key = split_key(config, graph.fingerprint(), number)
+    key = split_key(config, identity or graph.fingerprint(), number)
     if folder is not None:
         done = read_result(folder, key)
         if done is not None:
@@ -58,8 +63,10 @@ def run_split(
         except OSError as error:
             raise CheckpointError(f"cannot make {folder}: {error.strerror or error}; choose another --out") from error
     reuse_freed_memory()
-    problem = Problem.of(graph, config, choose_device(device))
-    trainer = trainer_for(problem, config, graph.splits[number], number)
+    memory = f"{config.model} on {graph.name}"
+    with memory_limits(memory):
+        problem = Problem.of(graph, config, choose_device(device))
+        trainer = trainer_for(problem, config, graph.splits[number], number)
     spent = _restore(trainer, folder, key)
     start = saved = time.perf_counter()
 
@@ -73,8 +80,9 @@ def run_split(
         if report is not None:
             report(number, current)
 
-    trainer.run(after_epoch)
-    probabilities = torch.softmax(trainer.best_logits().double(), dim=1).cpu().numpy()
+    with memory_limits(memory):
+        trainer.run(after_epoch)
+        probabilities = torch.softmax(trainer.best_logits().double(), dim=1).cpu().numpy()
     if not np.isfinite(probabilities).all():
         raise TrainingError(f"{config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
     result = _result(graph, config, number, trainer, probabilities, spent + time.perf_counter() - start)
@@ -87,17 +95,20 @@ def run_split(
 
 def read_result(folder: Path, key: str) -> dict[str, Any] | None:
     """The result of a finished split, checked to belong to `key`."""
+    payload = read_outcome(folder, key)
+    return None if payload is None else dict(payload["result"])
+
+
+def read_outcome(folder: Path, key: str) -> dict[str, Any] | None:
+    """All that `result.json` says: the result, and the checksums of the files beside it (earlier versions: none)."""
     path = folder / "result.json"
     if not path.exists():
         return None
-    try:
-        told = json.loads(path.read_bytes())
-        owner, result = told["owner"], told["result"]
-    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
-        raise CheckpointError(f"{path} is damaged; delete {folder} to run that split again") from error
-    if owner != key:
-        raise CheckpointError(f"{path} belongs to another run or graph; delete {folder} to run that split again")
-    return dict(result)
+    advice = f"delete {folder} to run that split again"
+    payload = read_sealed(path, check_result, advice)
+    if payload["owner"] != key:
+        raise CheckpointError(f"{path} belongs to another run or graph; {advice}")
+    return payload
 
 
 def _restore(trainer: TrainingLoop, folder: Path | None, key: str) -> float:
@@ -148,6 +159,7 @@ def _write(folder: Path, key: str, trainer: TrainingLoop, probabilities: Any, re
     )
     with replacing(folder / "epochs.csv") as stream:
         stream.write((",".join(HISTORY) + "\n" + rows + "\n").encode())
-    with replacing(folder / "result.json") as stream:  # last: from here on the split is done
-        stream.write(json.dumps({"owner": key, "result": result}, allow_nan=False).encode())
+    files = {name: file_digest(folder / name) for name in KEPT}
+    payload = {"format": FORMAT, "owner": key, "files": files, "result": result}
+    write_sealed(folder / "result.json", payload)  # last: from here on the split is done
     checkpoint.remove(folder, "checkpoint")

@@ -14,8 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.data.archives import read_npz
-from gpcn.errors import CheckpointError, ConfigError, DataError
+from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.training.prediction import Predictions
 from gpcn.training.runs import Run
@@ -120,7 +119,7 @@ def validation_nodes(
         if not 0 <= number < len(graph.splits):
             raise ConfigError(f"there is no split {number}; {graph.name} has splits 0 to {len(graph.splits) - 1}")
         nodes = graph.splits[number].val
-        likely = np.mean([_stored(member, number, graph)[nodes, positive] for member in runs], axis=0)
+        likely = np.mean([member.predictions(number)[nodes, positive] for member in runs], axis=0)
         pairs.append((likely, graph.labels[nodes] == positive))
     return pairs
 
@@ -131,15 +130,3 @@ def _f1_at(thresholds: Floats, likely: Floats, truth: npt.NDArray[np.bool_]) -> 
     marked = every.size - np.searchsorted(every, thresholds)
     hits = right.size - np.searchsorted(right, thresholds)
     return np.asarray(2 * hits / (marked + right.size))
-
-
-def _stored(run: Run, number: int, graph: Graph) -> Floats:
-    file = run.folder(number) / "predictions.npz"
-    if not file.is_file():
-        raise CheckpointError(
-            f"split {number} of {run.path} has no predictions; run the same gpcn train command to finish it"
-        )
-    probabilities = read_npz(file, str(file)).get("probabilities")
-    if probabilities is None or probabilities.shape != (graph.num_nodes, 2):
-        raise CheckpointError(f"{file} is damaged; delete {file.parent} to run that split again")
-    return np.asarray(probabilities, dtype=np.float64)

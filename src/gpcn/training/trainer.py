@@ -16,6 +16,7 @@ from torch import Tensor
 from gpcn.graph import Split
 from gpcn.nn import NodeClassifier
 from gpcn.nn.direct import DirectPass, covers
+from gpcn.nn.randomness import drawing_from
 from gpcn.training.adam import Adam, Group
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import HISTORY, TrainingLoop, loss_and_score, misfit
@@ -38,8 +39,9 @@ class Trainer(TrainingLoop):
 
     def __init__(self, problem: Problem, config: TrainConfig, split: Split, number: int) -> None:
         super().__init__(problem, config, split)
-        torch.manual_seed(int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint64)[0] >> 1))
-        self.model = problem.build(config)
+        seed = int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint64)[0] >> 1)
+        self.random = torch.Generator().manual_seed(seed)
+        self.model = problem.build(config, self.random)
         self.model.observe(problem.labels, self.train)
         self.drops = any(float(config.hyperparameters.get(name, 0.0)) > 0 for name in DROPOUTS)
         self.evaluates_otherwise = _evaluates_otherwise(self.model)
@@ -65,6 +67,10 @@ class Trainer(TrainingLoop):
 
     def step(self) -> None:
         """One epoch."""
+        with drawing_from(self.random):
+            self._step()
+
+    def _step(self) -> None:
         if self.direct is not None:
             self.optimizer.zero_grad()
             loss, evaluated = self.direct(self.drops)
@@ -111,7 +117,7 @@ class Trainer(TrainingLoop):
         for i, parameter in enumerate(self.parameters):
             for key, value in self.optimizer.state[parameter].items():
                 tensors[f"adam.{i}.{key}"] = value
-        tensors["random"] = torch.get_rng_state()
+        tensors["random"] = self.random.get_state()
         return tensors, self._progress()
 
     def restore(self, tensors: dict[str, Tensor], text: str) -> None:
@@ -130,7 +136,7 @@ class Trainer(TrainingLoop):
                     raise ValueError(f"the optimizer's state of weight {i} has another shape")
                 moved = {key: value.to(parameter.device) for key, value in keys.items()}
                 self.optimizer.state[parameter] = {key: value.clone() for key, value in moved.items()}
-            torch.set_rng_state(tensors["random"])
+            self.random.set_state(tensors["random"])
             self._restore_progress(text)
         except (KeyError, ValueError, TypeError, RuntimeError, OverflowError) as error:
             raise misfit(error) from error

@@ -17,12 +17,16 @@ from typing import Any
 from optuna.exceptions import DuplicatedStudyError
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
-from optuna.trial import TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
+from gpcn.schema import count, list_of, number, optional, record
+from gpcn.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.training.folders import refuse_other_kinds, with_relative_paths
+from gpcn.training.records import SOURCE
 from gpcn.training.renamed import choices_in_current_names, in_current_names
 from gpcn.tuning.lease import Lease, leased
+from gpcn.tuning.outcomes import checked_outcome, with_checksum
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
@@ -30,7 +34,6 @@ from gpcn.tuning.storage import file_of, open_storage, place_of, sentences
 from gpcn.tuning.tasks import Outcome, Task
 from gpcn.types import METRICS
 
-FORMAT = 1
 ENDS = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "diverged": TrialState.FAIL}
 EVALUATION = "evaluation:"
 
@@ -39,9 +42,9 @@ class Ledger:
     """The study in `folder`; `header` says what it is a study of."""
 
     def __init__(
-        self, folder: Path, header: dict[str, Any], storage: BaseStorage, study: int, *, shared: bool = False
+        self, folder: Path, header: dict[str, Any], storage: BaseStorage, study: int, *, url: str | None = None
     ) -> None:
-        self.folder, self.header, self._shared = folder, header, shared
+        self.folder, self.header, self._url = folder, header, url
         self.space, self.plan, self.seed = (
             Space.from_json(header["space"]),
             Plan.from_json(header["plan"]),
@@ -56,20 +59,22 @@ class Ledger:
     @classmethod
     def create(cls, folder: Path, header: Mapping[str, Any], url: str | None = None) -> Ledger:
         """A new study, or the one that is there if it is the same."""
-        told = json.loads(json.dumps({"format": FORMAT, **header}))
+        told, known = json.loads(json.dumps({**header, "format": FORMAT})), None
+        told["graph"]["source"] = with_relative_paths(told["graph"]["source"], folder)
         file = folder / "study.json"
         if file.exists():
             known = read_header(folder)
-            before, now = _in_current_names(known), _in_current_names(told)
+            before, now = (_without_source(_in_current_names(header)) for header in (known, told))
             different = [name for name in now if before.get(name) != now[name]]
             if different:
                 raise ConfigError(
                     f"{folder} holds another study (its {', '.join(different)} differ); choose another --out"
                 )
+            told = known | {"graph": {**known["graph"], "source": told["graph"]["source"] or known["graph"]["source"]}}
+        refuse_other_kinds(folder, "study.json")
         storage = open_storage(folder, url)
-        if not file.exists():
-            with replacing(file) as stream:
-                stream.write(json.dumps(told, indent=1).encode())
+        if not file.exists() or told != known:
+            write_sealed(file, told, indent=1)
         return cls._begun(folder, storage, url)
 
     @classmethod
@@ -104,7 +109,7 @@ class Ledger:
                 study = storage.get_study_id_from_name(_name(header))
             except KeyError as error:
                 raise CheckpointError(f"the study of {folder} is not at {place_of(folder, url)}") from error
-            return cls(folder, header, storage, study, shared=url is not None)
+            return cls(folder, header, storage, study, url=url)
 
     @property
     def metric(self) -> str:
@@ -117,13 +122,14 @@ class Ledger:
 
         A file in the folder is safe behind the folder's lock; a storage that others reach needs more.
         """
-        if not self._shared:
+        if self._url is None:
             yield
             return
         with leased(self._storage, _name(self.header)) as lease:
             self._lease = lease
             self.trials.clear()
-            self._read()  # what somebody else wrote before it was ours
+            with self._reported():
+                self._read()  # what somebody else wrote before it was ours
             try:
                 yield
             finally:
@@ -131,11 +137,11 @@ class Ledger:
 
     def add(self, number: int, generation: int, point: dict[str, Any]) -> Trial:
         """A new configuration."""
-        self._check()
         known = distributions(self.space)
         about = {"generation": generation, "gpcn_number": number}
         frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=known, user_attrs=about)
-        self._ids[number] = self._storage.create_new_trial(self._study, template_trial=frozen)
+        with self._reported():
+            self._ids[number] = self._storage.create_new_trial(self._study, template_trial=frozen)
         trial = Trial(number, generation, point, self.space.config(point, seed=self.seed), metric=self.metric)
         self.trials.append(trial)
         return trial
@@ -146,42 +152,60 @@ class Ledger:
         trial = self.trials[task.trial]
         if task.key in trial.outcomes:
             return
-        self._check()
-        self._storage.set_trial_user_attr(self._ids[task.trial], task.key, outcome)
+        with self._reported():
+            self._storage.set_trial_user_attr(self._ids[task.trial], task.key, with_checksum(outcome))
         trial.outcomes[task.key] = outcome
 
     def end(self, trial: Trial, state: State, level: int, value: float | None) -> None:
         """How it ended: after which rung, and with which score."""
         if trial.state != "running":
             return
-        self._check()
         identity = self._ids[trial.number]
-        if value is not None:
-            self._storage.set_trial_intermediate_value(identity, level, value)
         values = [value] if state == "complete" and value is not None else None
-        self._storage.set_trial_state_values(identity, ENDS[state], values)
+        with self._reported():
+            if value is not None:
+                self._storage.set_trial_intermediate_value(identity, level, value)
+            self._storage.set_trial_state_values(identity, ENDS[state], values)
         trial.state, trial.value = state, value
 
-    def _check(self) -> None:
-        if self._lease is not None:
-            self._lease.check()
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Reading or writing, by who may; what goes wrong with the storage is one sentence."""
+        with sentences(self.folder, self._url):
+            if self._lease is not None:
+                self._lease.check()
+            yield
 
     def _read(self) -> None:
         ends = {end: state for state, end in ENDS.items()}
         for frozen in self._storage.get_all_trials(self._study, deepcopy=False):
-            number = frozen.user_attrs.get("gpcn_number")
-            if number != len(self.trials):
+            position = frozen.user_attrs.get("gpcn_number")
+            if type(position) is not int or position != len(self.trials):
                 raise CheckpointError(f"{self.folder} has a trial that gpcn did not write; it cannot go on")
-            config = self.space.config(frozen.params, seed=self.seed)
-            generation = frozen.user_attrs["generation"]
-            trial = Trial(number, generation, dict(frozen.params), config, metric=self.metric)
-            trial.outcomes = {key: dict(told) for key, told in frozen.user_attrs.items() if key.startswith(EVALUATION)}
+            try:
+                trial = self._trial(frozen)
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, GpcnError) as error:
+                wrong = f"{error} is missing" if isinstance(error, KeyError) else error
+                raise CheckpointError(
+                    f"configuration {position} of the study in {self.folder} is damaged: {wrong}; start another study"
+                ) from error
             if frozen.state in ends:
                 trial.state = ends[frozen.state]  # type: ignore[assignment]
-                reached = frozen.intermediate_values
-                trial.value = reached[max(reached)] if reached else None
-            self._ids[number] = frozen._trial_id
+            self._ids[position] = frozen._trial_id
             self.trials.append(trial)
+
+    def _trial(self, frozen: FrozenTrial) -> Trial:
+        attributes, reached = frozen.user_attrs, frozen.intermediate_values
+        count()(attributes["generation"], "its generation")
+        config = self.space.config(frozen.params, seed=self.seed)
+        trial = Trial(frozen.user_attrs["gpcn_number"], attributes["generation"], dict(frozen.params), config)
+        trial.metric = self.metric
+        for key, stored in attributes.items():
+            if key.startswith(EVALUATION):
+                trial.outcomes[key] = checked_outcome(stored, f"its {key}")
+        trial.value = reached[max(reached)] if reached else None
+        optional(number())(trial.value, "its score")
+        return trial
 
 
 def _name(header: Mapping[str, Any]) -> str:
@@ -200,21 +224,24 @@ def _in_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
     return {**header, "space": space, "first": points}
 
 
+def _without_source(header: Mapping[str, Any]) -> dict[str, Any]:
+    """A header to compare: a study whose graph was moved is still the same study."""
+    about = {name: value for name, value in header["graph"].items() if name != "source"}
+    return {**header, "graph": about, "format": FORMAT}
+
+
 def read_header(folder: Path) -> dict[str, Any]:
     """What the study in `folder` is a study of."""
     file = folder / "study.json"
     if not file.is_file():
         raise CheckpointError(f"{folder} is not a study: it has no study.json; expected a folder written by gpcn tune")
+    header = read_sealed(file, record, "it cannot be used")
     try:
-        told = json.loads(file.read_bytes())
-        if told["format"] != FORMAT:
-            raise CheckpointError(f"{file} has format {told['format']!r}; this gpcn reads format {FORMAT}")
-        _check_header(told)
-        return dict(told)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, GpcnError) as error:
-        if isinstance(error, CheckpointError):
-            raise
-        raise CheckpointError(f"{file} is damaged: {error!r}; it cannot be used") from error
+        _check_header(header)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, GpcnError) as error:
+        wrong = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise CheckpointError(f"{file} is damaged: {wrong}; it cannot be used") from error
+    return header
 
 
 def _check_header(told: dict[str, Any]) -> None:
@@ -223,14 +250,16 @@ def _check_header(told: dict[str, Any]) -> None:
         raise ValueError("its space is empty")
     for model in space.models:
         space.config(space.point(model, {}))
-    numbers = [plan.size, *(number for rung in plan.rungs for number in (rung.epochs, rung.keep, len(rung.splits)))]
-    if not plan.rungs or not all(isinstance(number, int) and number >= 1 for number in numbers):
+    numbers = [plan.size, *(size for rung in plan.rungs for size in (rung.epochs, rung.keep, len(rung.splits)))]
+    whole = all(type(size) is int and size >= 1 for size in numbers)
+    if not plan.rungs or not whole or not all(type(s) is int and s >= 0 for rung in plan.rungs for s in rung.splits):
         raise ValueError("its plan cannot be followed")
-    if not isinstance(told["seed"], int) or not isinstance(told["first"], list):
-        raise ValueError("its seed or its first points are of another kind")
+    count()(told["seed"], "seed")
+    list_of(record)(told["first"], "first")
+    for point in told["first"]:
+        space.config(point)
     if not all(isinstance(about[name], str) for name in ("name", "fingerprint", "metric")):
         raise ValueError("it does not say what graph it is about")
     if about["metric"] not in METRICS:
         raise ValueError(f"its metric {about['metric']!r} is unknown")
-    if not isinstance(about.get("source"), dict | None):
-        raise ValueError("it does not say where its graph came from")
+    SOURCE(about.get("source"), "graph.source")

@@ -60,10 +60,19 @@ def sentences(folder: Path, url: str | None) -> Iterator[None]:
     except GpcnError:
         raise
     except Exception as error:
-        told = " ".join(str(error).split())[:200]
+        cause = _innermost(error)
+        told = " ".join(str(cause).split())[:200]
+        full = "; free some space, and the same command goes on" if "disk is full" in told else ""
         raise CheckpointError(
-            f"the study at {place_of(folder, url)} cannot be read or written ({type(error).__name__}: {told})"
+            f"the study at {place_of(folder, url)} cannot be read or written ({type(cause).__name__}: {told}){full}"
         ) from error
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What a storage's error comes from: SQLAlchemy and Optuna each wrap it once more."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def file_of(url: str) -> Path | None:

@@ -15,7 +15,7 @@ from typing import Any
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.locking import locked
-from gpcn.training.metrics import definition
+from gpcn.training.metrics import check_can_choose, definition
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import propose
@@ -44,7 +44,14 @@ def header(
     source: dict[str, Any] | None,
     first: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """What a study is a study of; `first` are points to begin with."""
+    """What a study is a study of; `first` are points to begin with.
+
+    Splits whose validation nodes have no score are refused: no configuration could be chosen by them.
+    """
+    for number in sorted({number for rung in plan.rungs for number in rung.splits}):
+        if number < len(graph.splits):
+            labels, whose = graph.labels[graph.splits[number].val], f"the validation nodes of split {number}"
+            check_can_choose(labels, graph.metric, graph.positive, whose)
     return {
         "graph": {"name": graph.name, "fingerprint": graph.fingerprint(), "metric": graph.metric, "source": source},
         "space": space.describe(),

@@ -53,6 +53,7 @@ class Evaluator:
         """The outcome; a training that fails has one too. `TimeOver` when the clock passes `until`."""
         import torch
 
+        from gpcn.nn.memory import memory_limits
         from gpcn.training.probe import probe
 
         def look_at_the_clock() -> None:
@@ -63,8 +64,9 @@ class Evaluator:
         torch.set_num_threads(1)
         start = time.perf_counter()
         try:
-            options: dict[str, Any] = {"problem": self._problem(task), "each_epoch": look_at_the_clock}
-            scores = probe(self.graph, task.config, task.split, with_test=True, **options)
+            with memory_limits(f"{task.config.model} on {self.graph.name}"):
+                options: dict[str, Any] = {"problem": self._problem(task), "each_epoch": look_at_the_clock}
+                scores = probe(self.graph, task.config, task.split, with_test=True, **options)
             found = _checked(scores, task, self.graph.metric)
         except TimeOver:
             raise

@@ -15,6 +15,7 @@ from gpcn.nn.baselines.gprgnn import generalized_pagerank
 from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.dropout import relu_dropout_
 from gpcn.nn.layers import FeatureLayers, Linear
+from gpcn.nn.randomness import uniform_
 
 
 class AdaGPR(NodeClassifier):
@@ -72,7 +73,7 @@ class AdaGPR(NodeClassifier):
 
     def _reset_gates(self) -> None:
         bound = 1 / math.sqrt(self.hops + 1)
-        nn.init.uniform_(self.gates, -bound, bound)
+        uniform_(self.gates, -bound, bound)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

@@ -17,6 +17,7 @@ from gpcn.nn.dropout import check_probability
 from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.layers import FeatureLayers, Linear
 from gpcn.nn.operator import SparseOperator
+from gpcn.nn.randomness import uniform_
 
 Start: TypeAlias = Literal["ppr", "nppr", "sgc", "random"]
 
@@ -43,7 +44,7 @@ def starting_coefficients(start: Start, layers: int, alpha: float) -> Tensor:
         found = torch.tensor([alpha**k for k in range(layers + 1)], dtype=torch.float64)
     else:
         bound = math.sqrt(3 / (layers + 1))
-        found = torch.empty(layers + 1, dtype=torch.float64).uniform_(-bound, bound)
+        found = uniform_(torch.empty(layers + 1, dtype=torch.float64), -bound, bound)
     return found / found.abs().sum()
 
 

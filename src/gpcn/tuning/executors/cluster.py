@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 import os
+import secrets
 import socket
 import sys
 from collections import deque
@@ -19,17 +20,19 @@ from gpcn.graph import Graph
 from gpcn.tuning.executors import RETRIES, gone, left
 from gpcn.tuning.tasks import Evaluator, Outcome, Task
 
+FIRST_WITH_TOKENS = (2, 52)
 AHEAD = 2  # tasks per worker that Ray knows of, so that none waits for the driver
 
 
 class RayExecutor:
     """Tasks of one CPU each on the cluster at `address`; without one, on a cluster of `jobs` CPUs started here.
 
-    Ray starts a task again when its worker or node dies. Ray's dashboard is not started.
+    Ray starts a task again when its worker or node dies. A cluster started here is for this machine alone, behind a
+    token that only its processes know; Ray's dashboard is not started.
     """
 
     def __init__(self, graph: Graph, jobs: int | None = None, address: str | None = None, *, gpus: float = 0) -> None:
-        self._ray = _ray()
+        self._ray = _ray(local=address is None)
         self._ours = not self._ray.is_initialized()
         if self._ours:
             self._connect(jobs, address)
@@ -103,24 +106,48 @@ def _answers(address: str) -> bool:
         return False
 
 
-def _ray() -> Any:
+def _ray(*, local: bool) -> Any:
     """Ray, which reads its environment when it is imported; whoever has a token for clusters shows it.
 
-    A script that imported Ray before has decided for itself: what is set now would reach its servers, but not it.
+    For a `local` cluster Ray is told that there are no others: only then does it listen on loopback alone, for it takes
+    127.0.0.1 for the address by which other machines reach this one. A script that imported Ray before has decided for
+    itself: what is set now would reach its servers, but not it.
     """
     if "ray" not in sys.modules:
+        if local:
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # without it, for ever
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        known = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
-        if known or (Path.home() / ".ray" / "auth_token").is_file():
-            os.environ.setdefault("RAY_AUTH_MODE", "token")
+        _show_token(local)
     try:
         import ray
         import ray.exceptions
     except ImportError as error:
         raise ConfigError("--engine ray needs Ray; install it with: pip install 'gpcn[ray]'") from error
+    check_version(str(ray.__version__))
     return ray
+
+
+def check_version(version: str) -> None:
+    """Refuse a Ray that knows no tokens: whoever reaches its ports can run code."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    if (major, minor) < FIRST_WITH_TOKENS:
+        needed = ".".join(map(str, FIRST_WITH_TOKENS))
+        raise ConfigError(f"Ray {version} has no tokens; expected {needed} or later: pip install 'ray>={needed}'")
+
+
+def _show_token(local: bool) -> None:
+    """The token of clusters, where there is one; a cluster started here gets one of its own, kept in no file."""
+    file = Path.home() / ".ray" / "auth_token"
+    if file.is_file() and file.stat().st_uid == os.getuid() and file.stat().st_mode & 0o077:
+        file.chmod(0o600)  # Ray itself writes it for everybody to read
+    elsewhere = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH") or file.is_file()
+    mode = os.environ.get("RAY_AUTH_MODE")
+    if local and not elsewhere and mode in (None, "token"):
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    if local or elsewhere:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
 _evaluators: dict[str, Evaluator] = {}

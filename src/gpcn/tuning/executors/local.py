@@ -14,14 +14,14 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, cast
 
 from gpcn.graph import Graph
-from gpcn.training.parallel import START, WORTH, die_with, interrupts_ignored
+from gpcn.training.parallel import START, WORTH
+from gpcn.training.workers import start_process
 from gpcn.tuning.executors import RETRIES, gone, left
 from gpcn.tuning.tasks import Evaluator, Outcome, Task, TimeOver
 
@@ -158,18 +158,10 @@ class _Worker:
 
     @classmethod
     def start(cls, shared: SharedGraph) -> _Worker:
-        context = get_context("spawn")
-        mine, theirs = context.Pipe()
-        about = (theirs, shared.head, shared.path, shared.places, os.getpid())
-        process = context.Process(target=_work, args=about, daemon=True)
-        with interrupts_ignored():
-            process.start()
-        theirs.close()
-        return cls(process, mine)
+        return cls(*start_process(_work, shared.head, shared.path, shared.places))
 
 
-def _work(pipe: Any, head: bytes, path: Path, places: list[tuple[int, int]], parent: int) -> None:
-    die_with(parent)
+def _work(pipe: Any, head: bytes, path: Path, places: list[tuple[int, int]]) -> None:
     evaluator = Evaluator(opened(head, path, places))
     while True:
         try:

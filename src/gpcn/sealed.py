@@ -1,0 +1,72 @@
+"""JSON files that carry a checksum of what they say: whatever was cut off, flipped, edited or swapped is refused.
+
+The checksum guards against accidents and slips of the hand, not against somebody who means to deceive and computes it
+again. Files of `format` 1 were written without one; they are read, and their content is checked all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from gpcn.atomic import replacing
+from gpcn.errors import CheckpointError
+from gpcn.schema import Check
+
+FORMAT = 2
+FORMATS = (1, 2)
+SEAL = "checksum"
+
+
+def content_digest(payload: dict[str, Any]) -> str:
+    """The checksum of what `payload` says, however it is laid out."""
+    return hashlib.sha256(json.dumps(payload, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """The checksum of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_sealed(path: Path, payload: dict[str, Any], *, indent: int | None = None) -> None:
+    """Write `payload` with its checksum, whole or not at all."""
+    plain = json.loads(json.dumps(payload, allow_nan=False))
+    with replacing(path) as stream:
+        stream.write(json.dumps({**plain, SEAL: content_digest(plain)}, indent=indent).encode())
+
+
+def read_sealed(path: Path, check: Check, advice: str) -> dict[str, Any]:
+    """What `write_sealed` wrote, of the form that `check` accepts; else one sentence that ends with `advice`."""
+    try:
+        payload = json.loads(path.read_bytes())
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged: it is no JSON document; {advice}") from error
+    if not isinstance(payload, dict):
+        raise CheckpointError(f"{path} is damaged: it holds no names and values; {advice}")
+    version, stored = payload.get("format", 1), payload.pop(SEAL, None)
+    if type(version) is not int or version not in FORMATS:
+        raise CheckpointError(f"{path} has format {version!r}; this gpcn reads format {FORMAT}; {advice}")
+    if stored is None and version > 1:
+        raise CheckpointError(f"{path} is damaged: it has lost its checksum; {advice}")
+    try:
+        if stored is not None and stored != content_digest(payload):
+            raise ValueError("it does not have its checksum, so it was altered")
+        check(payload, "")
+    except (ValueError, OverflowError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}; {advice}") from error
+    return payload
+
+
+def check_file(path: Path, digest: str, advice: str) -> None:
+    """Refuse a file that is not the one whose checksum was written down."""
+    try:
+        same = file_digest(path) == digest
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
+    if not same:
+        raise CheckpointError(f"{path} does not have its checksum: it is cut off, altered or another file; {advice}")

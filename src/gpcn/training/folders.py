@@ -1,0 +1,55 @@
+"""What a folder already holds, so that nothing of another kind is written into it; and paths that survive a move."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from gpcn.errors import ConfigError
+
+KINDS = {
+    "config.json": "a run",
+    "study.json": "a study",
+    "auto.json": "what --model auto chose",
+    "study/study.json": "what --model auto searched",
+}
+
+
+def refuse_other_kinds(folder: Path, *own: str) -> None:
+    """Refuse a folder that holds something else than what has one of the files `own`."""
+    for file, kind in KINDS.items():
+        if file not in own and (folder / file).exists():
+            raise ConfigError(f"{folder} holds {kind}; choose another --out")
+
+
+def with_relative_paths(source: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
+    """`source` with where its files lie as seen from `folder`, which stays true when both are moved together."""
+    if source is None:
+        return None
+    current = followed(source, folder)
+    beside = {
+        key: os.path.relpath(current[key], folder.resolve())
+        for key in ("graph", "nodes")
+        if isinstance(current.get(key), str) and Path(current[key]).is_absolute()
+    }
+    return {**current, "beside": beside}
+
+
+def followed(source: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """`source` with the paths that hold now: where a file is gone, the one at the same place as seen from `folder`."""
+    beside = source.get("beside") or {}
+    moved = {
+        key: str((folder / beside[key]).resolve())
+        for key in ("graph", "nodes")
+        if key in beside and not _exists(Path(str(source.get(key)))) and _exists(folder / beside[key])
+    }
+    return {**source, **moved}
+
+
+def _exists(path: Path) -> bool:
+    """Whether it is there; a name that no file can have is not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

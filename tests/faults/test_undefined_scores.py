@@ -1,0 +1,76 @@
+"""Validation or test nodes of one class, where ROC-AUC is undefined: said early, never a traceback."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpcn import ConfigError, Graph, TrainConfig, save, synthesize, train
+from gpcn.report.materials import gather
+from gpcn.report.sections import section_for
+from gpcn.training.comparison import compare
+from gpcn.training.probe import probe
+from gpcn.tuning.schedule import Plan
+from gpcn.tuning.space import Space
+from gpcn.tuning.study import header
+from tests.faults.commands import refused, run_command
+
+SMALL = {"hidden": 4, "epochs": 4}
+
+
+def one_class(role: str) -> Graph:
+    """Two classes, but not among the nodes of `role`."""
+    graph = synthesize(nodes=80, classes=2, degree=4, splits=1).judged_by("roc_auc")
+    (split,) = graph.splits
+    parts = {name: getattr(split, name) for name in ("train", "val", "test")}
+    parts[role] = parts[role][graph.labels[parts[role]] == 0]
+    return replace(graph, splits=(replace(split, **parts),))
+
+
+def test_no_model_is_the_best_where_none_has_a_validation_score(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = one_class("val")
+    results = [
+        train(graph, TrainConfig.of(name, **SMALL), jobs=1, out=tmp_path / "all" / name) for name in ("mlp", "gpcn")
+    ]
+    assert [result["val_mean"] for result in results] == [None, None]
+    found = compare(graph, results)
+    assert found["chosen_on_validation"] is None
+    assert not any(row["best"] or row["against_best"] for row in found["models"])
+    from gpcn.cli.compare import show
+
+    show(found)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "best on validation" not in printed.replace("against the best on validation", "")
+    assert "none is the best there" in printed
+    pages = "".join(str(section_for(material).section(material)) for material in gather([str(tmp_path / "all")]))
+    assert "none is the best there" in pages
+
+
+def test_a_search_is_refused_before_it_begins(tmp_path: Path) -> None:
+    graph = one_class("val")
+    match = "the validation nodes of split 0 cannot choose by ROC-AUC, which needs two classes"
+    with pytest.raises(ConfigError, match=match):
+        header(graph, Space.of(["gpcn"]), Plan.of([0], 9), seed=0, source=None)
+    with pytest.raises(ConfigError, match=match):
+        probe(graph, TrainConfig.of("mlp", **SMALL), 0)
+    save(graph, tmp_path / "g.npz")
+    words = ("tune", tmp_path / "g.npz", "--metric", "roc_auc", "--budget", "2", "--out", tmp_path / "study")
+    assert "cannot choose by ROC-AUC" in refused(*words)
+
+
+def test_the_bound_of_a_run_whose_test_nodes_are_of_one_class(tmp_path: Path) -> None:
+    graph = one_class("test")
+    save(graph, tmp_path / "g.npz")
+    source: dict[str, Any] = {"graph": str(tmp_path / "g.npz"), "nodes": None, "columns": {}}
+    train(graph, TrainConfig.of("gpcn", **SMALL), out=tmp_path / "run", jobs=1, source=source)
+    answer = run_command("bound", tmp_path / "run", "--out", tmp_path / "bound.json")
+    assert answer.code == 0, answer.stderr
+    assert "test –, gap – points" in answer.stdout
+    assert gather([str(tmp_path / "bound.json")])[0].found.test is None
+    assert np.isfinite(gather([str(tmp_path / "bound.json")])[0].found.train)
