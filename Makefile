@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 MIRROR := $(realpath ../shared/data)
 CHROMIUM := chromium chromium-driver
+FUZZ_SECONDS ?= 600
 
 ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
@@ -12,7 +13,7 @@ endif
 
 KILLS ?= 100
 
-.PHONY: demo test browser accuracy kills reproduce lint types format bench bench-jobs bench-search bench-tables bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-tables bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -35,6 +36,11 @@ browser:  ## Chromium for the tests of the report, where it is missing and can b
 	     && { timeout 300 apt-get install -y -qq $(CHROMIUM) || { timeout 100 apt-get update -qq \
 	          && timeout 300 apt-get install -y -qq $(CHROMIUM); }; } >/dev/null 2>&1; } \
 	|| echo "no chromium here, and it cannot be installed: the browser tests will be skipped"
+
+fuzz: $(STAMP)  ## a coverage-guided fuzzer on all readers of files, ten minutes (FUZZ_SECONDS=60 for one)
+	@$(BIN)/python -c "import atheris" 2>/dev/null \
+	|| $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[fuzz]"
+	PYTHONPATH=. $(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 accuracy: $(STAMP)  ## the paper's hyperparameters on all official splits (a few minutes)
 	$(BIN)/python -m pytest -m slow

@@ -9,7 +9,15 @@ if TYPE_CHECKING:
     from gpcn.data.load import load
     from gpcn.data.native import write as save
     from gpcn.data.synthetic import synthesize
-    from gpcn.errors import CheckpointError, ConfigError, DataError, FetchError, GpcnError, TrainingError
+    from gpcn.errors import (
+        CapacityError,
+        CheckpointError,
+        ConfigError,
+        DataError,
+        FetchError,
+        GpcnError,
+        TrainingError,
+    )
     from gpcn.estimator import GPCNClassifier
     from gpcn.graph import Graph, Split
     from gpcn.inspection import inspect
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "CapacityError",
     "CheckpointError",
     "Columns",
     "ConfigError",
@@ -53,7 +62,15 @@ _HOMES = {
     "gpcn.data.load": ("load",),
     "gpcn.data.native": ("save",),
     "gpcn.data.synthetic": ("synthesize",),
-    "gpcn.errors": ("CheckpointError", "ConfigError", "DataError", "FetchError", "GpcnError", "TrainingError"),
+    "gpcn.errors": (
+        "CapacityError",
+        "CheckpointError",
+        "ConfigError",
+        "DataError",
+        "FetchError",
+        "GpcnError",
+        "TrainingError",
+    ),
     "gpcn.estimator": ("GPCNClassifier",),
     "gpcn.graph": ("Graph", "Split"),
     "gpcn.inspection": ("inspect",),

@@ -1,13 +1,23 @@
-"""Files that appear whole or not at all: write to a temporary neighbour, flush to disk, rename."""
+"""Files that appear whole or not at all: write to a temporary neighbour, flush to disk, rename.
+
+The writer holds a lock on its temporary file, which the system takes back when the writer is killed: whoever writes
+the same file next takes away what was left.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
+
+try:
+    import fcntl
+except ImportError:  # Windows, which deletes no file that is open
+    fcntl = None  # type: ignore[assignment]
 
 from gpcn.errors import DataError
 
@@ -17,7 +27,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; on success it becomes `path`, on any failure it vanishes."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        remove_leftovers(path)
+        descriptor, temporary = _locked_temporary(path)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}; choose a writable folder") from error
     try:
@@ -25,8 +36,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, stream)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
@@ -34,6 +45,38 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Take away temporary files for `path` whose writer was killed; those of a living one are locked, and stay."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with suppress(OSError):
+            descriptor = os.open(leftover, os.O_RDWR)
+            try:
+                _lock(descriptor)
+                leftover.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _locked_temporary(path: Path) -> tuple[int, str]:
+    while True:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        try:
+            _lock(descriptor)
+            if os.path.samestat(Path(temporary).stat(), os.fstat(descriptor)):
+                return descriptor, temporary
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        except OSError:  # a file system without locks, where nobody takes anything for a leftover either
+            return descriptor, temporary
+        os.close(descriptor)  # somebody took it for a leftover before it was locked
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _lock(descriptor: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _umask() -> int:

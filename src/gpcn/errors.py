@@ -22,6 +22,10 @@ class ConfigError(GpcnError):
     """An option or parameter has a value that makes no sense."""
 
 
+class CapacityError(GpcnError):
+    """What was asked for needs more memory than this machine, container or process may use."""
+
+
 class CheckpointError(GpcnError):
     """A run's files are damaged, foreign, or in use by another process."""
 

@@ -169,6 +169,11 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ConfigError(f"there are {labels.size} labels for {nodes.size} nodes; expected one each")
         known = np.full(cast(Graph, self.graph).num_nodes, UNKNOWN)
         known[nodes] = labels
+        conflict = np.flatnonzero(known[nodes] != labels)
+        if conflict.size:
+            node = nodes[conflict[0]]
+            both = " and ".join(repr(str(name)) for name in self.classes_[np.unique(labels[nodes == node])])
+            raise ConfigError(f"node {node} has the labels {both}; expected one label for each node")
         names = [str(name) for name in self.classes_]
         return replace(cast(Graph, self.graph), labels=known, splits=(), label_names=names)
 
@@ -238,6 +243,14 @@ def _positions(X: Any, graph: Graph) -> npt.NDArray[np.int64]:
     nodes = np.asarray(X)
     if nodes.ndim == 2 and nodes.shape[1] == 1:
         nodes = nodes[:, 0]
+    if nodes.dtype == bool and nodes.ndim == 1:
+        if nodes.size != graph.num_nodes:
+            raise ConfigError(
+                f"X is a mask of {nodes.size} entries; expected {graph.num_nodes}, one per node, or positions"
+            )
+        return np.flatnonzero(nodes)
+    if nodes.dtype.kind not in "iuf":
+        raise ConfigError(f"X holds {nodes.dtype} values; expected node positions or a mask, because graph is set")
     if nodes.ndim != 1 or (nodes.size and not np.array_equal(nodes, np.floor(nodes))):
         raise ConfigError(f"X has shape {nodes.shape}; expected node positions, because graph is set")
     nodes = nodes.astype(np.int64)

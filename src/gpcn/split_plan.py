@@ -15,6 +15,7 @@ from gpcn.splits import check_shares, folds, group_splits, random_splits, time_s
 from gpcn.types import ROLES, UNKNOWN, IntVector
 
 DEFAULT_COUNT = 5
+MOST_SPLITS = 10_000  # every one of them is trained, and holds every labelled node
 WAYS = {"count": "--random-splits", "folds": "--folds", "by": "--split-by", "group": "--split-group"}
 NOTABLE = 0.05  # a share of nodes that is off by more than this is worth a note
 
@@ -45,6 +46,12 @@ class SplitPlan:
         for name in ("count", "folds", "seed"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} of a split plan is {getattr(self, name)}; expected 0 or more")
+        for name in ("count", "folds"):
+            if getattr(self, name) > MOST_SPLITS:
+                raise ConfigError(
+                    f"{WAYS[name]} asks for {getattr(self, name):,} splits; expected at most {MOST_SPLITS:,}, of which "
+                    "ten tell most of what there is to know"
+                )
         chosen = [f"{name} ({option})" for name, option in WAYS.items() if getattr(self, name)]
         if not chosen:
             raise ConfigError("a split plan names no way to split; expected one of count, folds, by or group")

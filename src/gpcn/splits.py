@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from gpcn import machine_memory
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph, Split
 from gpcn.types import ROLES, UNKNOWN, IntVector
@@ -32,6 +33,11 @@ def random_splits(
     _check_draw(count, seed)
     check_shares(train, val)
     labelled = graph.labelled
+    machine_memory.require(
+        8.0 * count * labelled.size,
+        f"{count:,} splits of {labelled.size:,} labelled nodes",
+        "ask for fewer, of which ten tell most of what there is to know",
+    )
     if labelled.size < 3:
         raise DataError(f"{labelled.size} node(s) have a label; expected at least 3 to split into train, val and test")
     splits = tuple(
@@ -56,6 +62,9 @@ def folds(graph: Graph, *, count: int = 5, val: float = 0.2, seed: int = 0) -> G
         raise DataError(
             f"{nodes.size} node(s) have a label; expected at least {max(count, 3)} for {count} folds, so ask for fewer"
         )
+    machine_memory.require(
+        8.0 * count * nodes.size, f"{count:,} folds of {nodes.size:,} labelled nodes", "ask for fewer folds"
+    )
     order = _interleave_classes(graph.labels, np.random.default_rng([seed, count]).permutation(nodes))
     fold = np.arange(order.size) % count
     splits = []

@@ -33,7 +33,7 @@ def edges_to_adjacency(edge_index: npt.ArrayLike, num_nodes: int, weights: npt.A
             f"{wrong.size} edge(s) have an endpoint outside 0..{num_nodes - 1}, the first is edge "
             f"{wrong[0]}: {source} -> {target}; nodes are numbered from 0"
         )
-    values = np.ones(ends.shape[1], np.float32) if weights is None else _weights(weights)
+    values = np.ones(ends.shape[1], np.float32) if weights is None else narrow_weights(weights)
     if values.size != ends.shape[1]:
         raise DataError(f"there are {values.size} weights for {ends.shape[1]} edges; expected one each")
     matrix = sp.csr_array((values, (ends[0], ends[1])), shape=(num_nodes, num_nodes))
@@ -42,12 +42,49 @@ def edges_to_adjacency(edge_index: npt.ArrayLike, num_nodes: int, weights: npt.A
     return matrix
 
 
-def _weights(given: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def narrow_weights(given: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Edge weights in 32 bits; one that would become 0 there, and its edge vanish, is refused."""
     try:
-        with np.errstate(over="ignore"):
-            return np.asarray(given, np.float32).ravel()
+        wide = np.asarray(given).ravel()
+        with np.errstate(over="ignore", under="ignore"):
+            narrow = wide.astype(np.float32)
     except (TypeError, ValueError) as error:
         raise DataError(f"the edge weights are not numbers: {error}") from error
+    lost = np.flatnonzero((narrow == 0) & (wide != 0))
+    if lost.size:
+        raise DataError(
+            f"{lost.size} edge weight(s) are too small for 32-bit numbers, the first is {wide[lost[0]]}; multiply all "
+            "weights by the same large number"
+        )
+    return narrow
+
+
+def check_stored(matrix: object, what: str) -> None:
+    """Refuse a sparse matrix whose parts do not fit together: compiled code would read outside its arrays."""
+    try:
+        if isinstance(matrix, (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix, sp.bsr_array, sp.bsr_matrix)):
+            matrix.check_format(full_check=True)
+        elif isinstance(matrix, (sp.coo_array, sp.coo_matrix)):
+            if len({len(axis) for axis in (*matrix.coords, matrix.data)}) > 1:
+                raise ValueError("as many rows and columns as values are needed")
+            for axis, size in zip(matrix.coords, matrix.shape, strict=True):
+                if len(axis) and not (axis.min() >= 0 and axis.max() < size):
+                    raise ValueError(f"an index is outside 0..{size - 1}")
+    except (ValueError, TypeError, IndexError) as error:
+        raise DataError(f"the {what} is a damaged sparse matrix: {error}; make it again") from error
+
+
+def read_only(matrix: Any) -> Any:
+    """The same numbers, which nobody can change through this array: a graph's fingerprint stays true."""
+    if isinstance(matrix, np.ndarray):
+        view = matrix.view()
+        view.flags.writeable = False
+        return view
+    canonical = matrix.has_canonical_format
+    parts = tuple(read_only(part) for part in (matrix.data, matrix.indices, matrix.indptr))
+    frozen = sp.csr_array(parts, shape=matrix.shape)
+    frozen.has_canonical_format = canonical
+    return frozen
 
 
 def _check_kind(given: object, what: str) -> None:
@@ -60,9 +97,12 @@ def _check_kind(given: object, what: str) -> None:
 def adjacency(given: object) -> SparseMatrix:
     """`[N, N]`, positive weights, canonical, small indices."""
     _check_kind(given, "adjacency")
+    check_stored(given, "adjacency")
     try:
-        with np.errstate(over="ignore"):
-            matrix = sp.csr_array(given, dtype=np.float32)
+        wide = sp.csr_array(given)
+        if wide.ndim == 2:
+            wide = sp.csr_array((narrow_weights(wide.data), wide.indices, wide.indptr), shape=wide.shape)
+        matrix = wide.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise DataError(f"the adjacency cannot be read as a sparse matrix: {error}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -77,13 +117,14 @@ def adjacency(given: object) -> SparseMatrix:
             f"{bad.size} edge weight(s) are not positive numbers, the first is {matrix.data[bad[0]]} on edge "
             f"{row} -> {matrix.indices[bad[0]]}; weights must be finite and above 0"
         )
-    return _small_indices(matrix)
+    return read_only(_small_indices(matrix))
 
 
 def features(given: Any, graph: Graph) -> FloatMatrix | SparseMatrix:
     """`[N, q]` of finite 32-bit floats, dense or sparse as given."""
     nodes = graph.num_nodes
     _check_kind(given, "features")
+    check_stored(given, "features matrix")
     try:
         with np.errstate(over="ignore"):
             matrix = sp.csr_array(given, dtype=np.float32) if sp.issparse(given) else np.asarray(given, np.float32)
@@ -107,7 +148,7 @@ def features(given: Any, graph: Graph) -> FloatMatrix | SparseMatrix:
             f"{bad.size} feature value(s) are missing, infinite or too large, the first is {values[bad[0]]} in row "
             f"{row}{who}, column{what}; fill them in or leave the column out"
         )
-    return matrix
+    return read_only(matrix)
 
 
 def _position(matrix: FloatMatrix | SparseMatrix, entry: int) -> tuple[int, int]:
@@ -124,6 +165,8 @@ def labels(given: object, graph: Graph) -> IntVector:
         raise DataError(f"the labels have shape {labels.shape}; expected {graph.num_nodes}, one per node")
     if labels.dtype.kind not in "iub":
         raise DataError(f"the labels hold {labels.dtype} values; expected class numbers from 0, -1 for unknown")
+    if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
+        raise DataError(f"a label is {labels.max()}; expected class numbers from 0, and -1 for unknown")
     labels = labels.astype(np.int64)
     if labels.min() < UNKNOWN:
         raise DataError(f"a label is {labels.min()}; expected class numbers from 0, and -1 for unknown")
@@ -131,7 +174,8 @@ def labels(given: object, graph: Graph) -> IntVector:
     if labels.max() >= classes or classes > MOST_CLASSES:
         found = f"a label is {labels.max()}" if labels.max() >= classes else f"there are {classes:,} label_names"
         raise DataError(f"{found}; expected at most {min(classes, MOST_CLASSES):,} classes, numbered from 0")
-    return labels
+    frozen: IntVector = read_only(labels)
+    return frozen
 
 
 def relations(given: Any, graph: Graph) -> dict[str, SparseMatrix]:
@@ -195,7 +239,8 @@ def positions(given: object, role: str) -> IntVector:
         raise DataError(f"a split names a node twice in {role}; expected each node once")
     if ordered[0] < 0:
         raise DataError(f"a split names node {ordered[0]} in {role}; nodes are numbered from 0")
-    return ordered
+    frozen: IntVector = read_only(ordered)
+    return frozen
 
 
 def _first_repeated(names: Iterable[str]) -> str:

@@ -65,6 +65,15 @@ def test_names_that_are_not_utf8_are_refused() -> None:
         assert "is not UTF-8 text" in refused(*words)
 
 
+def test_an_empty_name_to_write_to_is_no_name(graph_file: Path) -> None:
+    for words in (("--out", ""), ("--out=",), ("-o", "")):
+        assert "--out is empty" in refused("convert", graph_file, *words)
+
+
+def test_endless_names_make_no_endless_sentence() -> None:
+    assert len(refused("inspect", "x" * 100_000)) < 5000
+
+
 def test_a_bug_is_one_sentence_and_its_details_are_kept(
     graph_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,8 +110,8 @@ def test_every_kind_of_failure_has_its_sentence_and_code(
     error: Exception, code: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    sentence, found = explain(error, ["train", "g.npz"])
-    assert found == code
+    sentence, exit_code = explain(error, ["train", "g.npz"])
+    assert exit_code == code
     assert re.search(words, sentence)
     assert "\n" not in sentence
 
@@ -121,6 +130,12 @@ def test_debug_may_stand_anywhere_before_the_double_dash() -> None:
 def test_shown_commands_are_short_and_harmless() -> None:
     assert "\x1b" not in guard.shown_command(["\x1b[31m"])
     assert len(guard.shown_command(["x" * 10_000])) < 300
+
+
+def test_a_refused_budget_leaves_no_warning(graph_file: Path, tmp_path: Path) -> None:
+    answer = shell(f"train {graph_file} --model auto --jobs 2 --budget 0s --out {tmp_path / 'r'}")
+    assert answer.returncode == 2
+    assert re.fullmatch(r"error: --budget is '0s'; .*\n", answer.stderr)
 
 
 def test_a_closed_full_or_narrow_stdout_is_no_traceback(graph_file: Path) -> None:

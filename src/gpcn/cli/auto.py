@@ -29,14 +29,14 @@ def train_auto(
 
     if out is None:
         raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
-    to = console()
+    to, seconds = console(), read_seconds(budget)  # a mistake is told before any process is started
     executor = LocalExecutor(graph, jobs)
     try:
         found = auto(
             graph,
             executor,
             out=out,
-            seconds=read_seconds(budget),
+            seconds=seconds,
             splits=splits,
             seed=seed,
             source=source,

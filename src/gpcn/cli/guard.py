@@ -38,7 +38,7 @@ def guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
     wanted, debug = without_debug(words)
     _open_standard_streams()
     try:
-        _refuse_undecodable(wanted)
+        _refuse_unusable(wanted)
         code = run(wanted)
         sys.stdout.flush()
         return code
@@ -112,7 +112,7 @@ def _given_value(error: Any, words: Sequence[str]) -> tuple[str, str] | None:
     names = [*getattr(getattr(error, "param", None), "opts", ())]
     if type(error) is not typer.BadParameter:
         return None
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         name, sign, value = word.partition("=")
         if name in names and name.startswith("-"):
             return name, value if sign else following
@@ -135,8 +135,11 @@ def _details(error: Exception, words: Sequence[str], debug: bool) -> str:
     return f"the details are in {name}, please report them, or run it again with --debug"
 
 
-def _refuse_undecodable(words: Sequence[str]) -> None:
-    for word in words:
+def _refuse_unusable(words: Sequence[str]) -> None:
+    """Words that no command can use: text that is no text, and a name to write to that is empty."""
+    for word, following in zip(words, [*words[1:], None], strict=False):
+        if (word in ("--out", "-o") and following == "") or word == "--out=":
+            raise ConfigError("--out is empty; expected the name of a file or folder to write")
         if any("\ud800" <= letter <= "\udfff" for letter in word):
             raise ConfigError(
                 f"{printable(word)!r} is not UTF-8 text, as the names of files and columns must be; rename it"

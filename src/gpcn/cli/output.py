@@ -15,6 +15,8 @@ from rich.table import Table
 
 from gpcn.text import printable
 
+LONGEST = 4000  # characters of an error; somebody may name a file of megabytes
+
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout; NaN never appears."""
@@ -36,6 +38,8 @@ def console() -> Console:
 
 def complain(sentence: str) -> None:
     """An error, on stderr, in one line."""
+    if len(sentence) > LONGEST:
+        sentence = f"{sentence[: LONGEST // 2]} … {sentence[-LONGEST // 4 :]}"
     with suppress(OSError):  # where stderr is full or gone, the exit code still tells
         typer.echo(f"error: {printable(' '.join(sentence.split()))}", err=True)
 

@@ -33,6 +33,10 @@ def predict(
     sort: Annotated[
         bool, typer.Option("--sort", help="Most probable first: of the rarer of two classes, else of any.")
     ] = False,
+    safe_csv: Annotated[
+        bool,
+        typer.Option("--safe-csv", help="CSV: an apostrophe before names that a spreadsheet would run as formulas."),
+    ] = False,
     splits: SplitNumbers = None,
     nodes: Nodes = None,
     mirror: Mirror = None,
@@ -68,8 +72,10 @@ def predict(
         predictions, decision = thresholds.decide(predictions, rule, validation)
     if sort:
         predictions = predictions.sorted()
-    prediction.write(predictions, out)
+    prediction.write(predictions, out, safe_csv=safe_csv)
     notes = [*(loaded.notes if graph is not None else ()), *predictions.notes]
+    formulas = None if safe_csv else prediction.formula_note(predictions, out)
+    notes += [formulas] if formulas else []
     facts = {
         "out": str(out),
         "predictions": len(predictions.nodes),

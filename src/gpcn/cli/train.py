@@ -69,9 +69,12 @@ def train(
     from gpcn.training.runs import Run
     from gpcn.training.runs import train as run
     from gpcn.training.usual import usual_settings
+    from gpcn.tuning.summary import read_seconds
 
     if model == "auto" and (settings or config or recipe):
         raise ConfigError("--model auto chooses all settings; leave --set, --config and --recipe out, or name a model")
+    if model == "auto":
+        read_seconds(budget)
     changes: dict[str, Any] = read_settings(settings)
     if recipe is not None:
         changes = merge(_recipe_settings(model or "gpcn", graph, recipe), changes)

@@ -14,7 +14,7 @@ from gpcn.data.planned_splits import split_as_planned
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.metric_choice import default_metric
-from gpcn.split_plan import SplitPlan
+from gpcn.split_plan import MOST_SPLITS, SplitPlan
 from gpcn.types import METRICS
 
 Settings = Annotated[
@@ -32,7 +32,6 @@ MetricName = Annotated[
     str | None,
     typer.Option("--metric", metavar="NAME", help=f"What is measured: {', '.join(METRICS)} (default: the graph's)."),
 ]
-MOST_SPLITS = 100_000
 FEWEST_TO_SPLIT = 3
 USUAL_PLAN = SplitPlan(count=5, train=0.6, val=0.2)
 """For graphs that come without splits, where nothing is said of them."""
@@ -152,9 +151,11 @@ def read_splits(text: str | None) -> list[int] | None:
         return None
     numbers: list[int] = []
     for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+        match = re.fullmatch(r"\s*([0-9]{1,9})(?:-([0-9]{1,9}))?\s*", part)
         if match is None or (match[2] and int(match[2]) < int(match[1])):
-            raise ConfigError(f"--splits {text!r} cannot be read; expected numbers and ranges such as 0-9 or 0,2,5")
+            raise ConfigError(
+                f"--splits {text[:60]!r} cannot be read; expected numbers and ranges such as 0-9 or 0,2,5"
+            )
         if int(match[2] or match[1]) > MOST_SPLITS:
             raise ConfigError(f"--splits {text!r} names more splits than any graph has; expected such as 0-9 or 0,2,5")
         numbers += range(int(match[1]), int(match[2] or match[1]) + 1)

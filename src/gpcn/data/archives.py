@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import lzma
+import math
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -12,9 +15,25 @@ import numpy as np
 import numpy.typing as npt
 
 from gpcn.errors import DataError
+from gpcn.input_files import require_regular
 
 ALWAYS_FINE = 1 << 30
 LARGEST_RATIO = 100
+NOT_AN_ARCHIVE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    IndexError,
+    struct.error,
+)
+"""What `zipfile` and its decompressors raise for bytes that are no archive."""
+MOST_DIMENSIONS, LARGEST_SIZE = 8, 1 << 62
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -24,14 +43,17 @@ def read_npz(source: Path | bytes, name: str) -> Arrays:
     Refused: object arrays (they are pickles), member names that are paths, headers that promise another size
     than the member has, archives that expand beyond 1 GiB and a hundred times their size.
     """
+    if isinstance(source, Path):
+        require_regular(source)
     try:
         with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
             _check_expansion(archive, name)
             return {_key(member, name): _read_array(archive, member, name) for member in archive.infolist()}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{name} is not a readable .npz archive ({error}); it may be cut off or altered") from error
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror or error}") from error
+    except NOT_AN_ARCHIVE as error:
+        brief = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{name} is not a readable .npz archive ({brief}); it may be cut off or altered") from error
 
 
 def _check_expansion(archive: zipfile.ZipFile, name: str) -> None:
@@ -54,7 +76,14 @@ def _key(member: zipfile.ZipInfo, name: str) -> str:
 def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> npt.NDArray[Any]:
     with archive.open(member) as stream:
         shape, fortran, dtype = _header(stream, member, name)
-        promised = int(np.prod(shape, dtype=object)) * dtype.itemsize if shape else dtype.itemsize
+        if len(shape) > MOST_DIMENSIONS or any(type(size) is not int or not 0 <= size < LARGEST_SIZE for size in shape):
+            raise DataError(f"{name}: array {_key(member, name)!r} claims an impossible shape; it is altered")
+        promised = math.prod(shape) * dtype.itemsize
+        if promised > member.file_size:
+            raise DataError(
+                f"{name}: array {_key(member, name)!r} promises {promised:,} bytes but holds "
+                f"{member.file_size:,}; it is cut off or altered"
+            )
         body = stream.read()
     if len(body) != promised:
         raise DataError(
@@ -79,7 +108,7 @@ def read_npy_header(
         version = np.lib.format.read_magic(stream)
         reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = reader(stream)
-    except (ValueError, SyntaxError, EOFError) as error:
+    except Exception as error:  # the header is Python source, and its parser fails in many ways
         raise DataError(f"{where} has no valid .npy header; it is cut off or altered") from error
     if dtype.hasobject and not allow_objects:
         raise DataError(

@@ -87,6 +87,11 @@ class Columns:
         kind = None if lenient and self.type not in others else _find(others, self.type, TYPES, where, "--type")
         return replace(self, source=source, target=target, weight=weight, type=kind)
 
+    def names_ends(self, names: Sequence[str]) -> bool:
+        """Whether the ends of edges are named, here or by a usual name of a column, and need not be guessed."""
+        lowered = {name.lower() for name in names}
+        return any((self.source, self.target, lowered & {*SOURCES, *TARGETS}))
+
     def as_read_before(self, reading: Mapping[str, Any]) -> Columns:
         """What an earlier table was read with, where nothing else is said now."""
         try:

@@ -9,11 +9,11 @@ drop = ["comment"]
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError, near_matches
+from gpcn.input_files import read_toml
 
 ROLE_OPTIONS = {
     "numeric": "number",
@@ -29,12 +29,7 @@ LISTS = ("features", "split", *ROLE_OPTIONS)
 
 def read_columns_file(path: Path) -> dict[str, Any]:
     """The fields of `Columns` that the file names."""
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}; check --columns") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from error
+    settings = read_toml(path, "--columns")
     fields: dict[str, Any] = {}
     roles: dict[str, str] = {}
     for name, value in settings.items():

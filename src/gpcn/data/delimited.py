@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ import pyarrow.json as pajson
 import pyarrow.parquet as pq
 
 from gpcn.errors import DataError
+from gpcn.input_files import require_regular
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 EDGE_LISTS = (".txt", ".edges", ".edgelist", ".el")
@@ -56,8 +57,9 @@ def stem(path: Path) -> str:
 
 def column_names(path: Path) -> list[str]:
     """The names of a table's columns."""
+    require_regular(path)
     if ending(path) == ".parquet":
-        names = list(_parquet(path).schema_arrow.names)
+        names = _named(_parquet(path).schema_arrow.names)
     else:
         names = _read_json_lines(path).column_names if ending(path) in JSON_LINES else list(_header(path).names)
     if not names:
@@ -134,12 +136,23 @@ def _header(path: Path) -> Header:
     delimiter = _delimiter(path, line)
     if line.count('"') % 2:
         raise DataError(f"{path} has an unclosed quote or a line break inside its header; put every name on one line")
-    cells = next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter))
-    return Header(tuple(cell.strip() or UNNAMED.format(at) for at, cell in enumerate(cells)), skip, delimiter)
+    try:
+        cells = next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter))
+    except csv.Error as error:
+        raise DataError(
+            f"{path} has a header that cannot be read ({error}); expected short names of columns"
+        ) from error
+    return Header(tuple(_named(cells)), skip, delimiter)
+
+
+def _named(cells: Iterable[str]) -> list[str]:
+    """Names of columns without blanks around them; one without a name is called as pandas would."""
+    return [cell.strip() or UNNAMED.format(at) for at, cell in enumerate(cells)]
 
 
 def _open(path: Path) -> Any:
     """The bytes of a file, unpacked where it is compressed."""
+    require_regular(path)
     packed = path.suffix.lower() if path.suffix.lower() in COMPRESSED else None
     try:
         return pa.input_stream(str(path), compression=packed and {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}[packed])
@@ -183,16 +196,20 @@ def _explain_ragged(path: Path, source: Callable[[], Any], reading: Any, parsing
 
 def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
     try:
-        return pq.read_table(path, columns=wanted)
-    except (pa.ArrowException, OSError) as error:
+        names = list(_parquet(path).schema_arrow.names)
+        if names == _named(names) and not any("." in name for name in wanted):  # Arrow reads a.b as b inside a
+            return pq.read_table(path, columns=wanted)
+        return pq.read_table(path).rename_columns(_named(names)).select(wanted)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise DataError(f"{path} cannot be read: {_brief(error)}") from error
 
 
 def _read_json_lines(path: Path) -> pa.Table:
     _check_text(path)
     try:
-        return pajson.read_json(_open(path), read_options=pajson.ReadOptions(block_size=BLOCK))
-    except pa.ArrowException as error:
+        table = pajson.read_json(_open(path), read_options=pajson.ReadOptions(block_size=BLOCK))
+        return table.rename_columns(_named(table.column_names))
+    except (pa.ArrowException, RecursionError, ValueError) as error:
         raise DataError(f"{path} cannot be read as one JSON object per line: {_brief(error)}") from error
 
 
@@ -209,9 +226,10 @@ def _as_text(path: Path, table: pa.Table, text: Collection[str]) -> pa.Table:
 
 
 def _parquet(path: Path) -> Any:
+    require_regular(path)
     try:
         return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path} is not a readable Parquet file: {_brief(error)}") from error
 
 
@@ -255,4 +273,4 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 def _brief(error: BaseException) -> str:
-    return str(error).splitlines()[0][:300]
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]

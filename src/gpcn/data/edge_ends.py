@@ -82,6 +82,21 @@ def read_ends(
     )
 
 
+def header_note(edges: SourceTable, columns: Columns) -> str:
+    """A note where the two first columns were taken for the ends of edges; refused where their names are nodes."""
+    words = [str(columns.source), str(columns.target)]
+    ids = pa.concat_arrays([_ids(edges, word) for word in words]) if edges.data.num_rows else pa.array([], pa.string())
+    if all(pc.any(pc.equal(ids, word)).as_py() for word in words):
+        raise DataError(
+            f"{edges.where} has no header: its first line, {words[0]!r} and {words[1]!r}, names two nodes of other "
+            "lines; add a line of column names, or call the file .edges"
+        )
+    return (
+        f"edges go from column {words[0]!r} to column {words[1]!r}, the first two, for no name tells; if these are two "
+        "nodes, add a line of column names"
+    )
+
+
 def _ids(table: SourceTable, column: str) -> Any:
     try:
         return values.texts(table.data.column(column))

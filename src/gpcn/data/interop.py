@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data, HeteroData
 
 
+UNUSED_EDGE_ATTR = "edge_attr is not used; name a single number per edge edge_weight"
 PREPARED = "gpcn_prepared"  # an attribute of a NetworkX graph that came from here
 
 
@@ -65,7 +66,7 @@ def from_pyg(data: Data | HeteroData, *, name: str = "graph", metric: Metric = "
     if data.edge_index is None or data.num_nodes is None:
         raise DataError("the Data has no edge_index; expected one of shape [2, E]")
     nodes = int(data.num_nodes)
-    notes = ("edge_attr is not used; name a single number per edge edge_weight",) if "edge_attr" in data else ()
+    notes = (UNUSED_EDGE_ATTR,) if "edge_attr" in data else ()
     return Graph(adjacency=_links(data, nodes), **_node_fields(data, nodes), name=name, metric=metric, notes=notes)
 
 
@@ -86,7 +87,9 @@ def _from_hetero(data: HeteroData, name: str, metric: Metric) -> Graph:
     if all((matrix.data == 1).all() for matrix in relations.values()):
         union.data[:] = 1
     several = relations if len(relations) > 1 else {}
-    return Graph(adjacency=union, relations=several, **_node_fields(store, nodes), name=name, metric=metric)
+    notes = (UNUSED_EDGE_ATTR,) if any("edge_attr" in data[kind] for kind in data.edge_types) else ()
+    fields = _node_fields(store, nodes)
+    return Graph(adjacency=union, relations=several, **fields, name=name, metric=metric, notes=notes)
 
 
 def _links(store: Any, nodes: int) -> Any:

@@ -9,13 +9,14 @@ from gpcn.data import catalog, delimited, native, readers
 from gpcn.data.archives import read_npz
 from gpcn.data.benchmark import load_dataset
 from gpcn.data.columns import Columns
-from gpcn.data.edge_ends import SourceTable
+from gpcn.data.edge_ends import SourceTable, header_note
 from gpcn.data.fetch import mirror_folder
 from gpcn.data.interop import from_networkx
 from gpcn.data.tables import assemble
 from gpcn.data.tables_out import read_description
 from gpcn.errors import ConfigError, DataError, near_matches
 from gpcn.graph import Graph
+from gpcn.input_files import require_regular, require_unicode
 from gpcn.preparation.appended import with_structure
 from gpcn.preparation.preparation import Preparation
 
@@ -52,6 +53,9 @@ def load(
         return with_structure(load_dataset(source, mirror=mirror), columns.structure, preparation)
     path = Path(source)
     try:
+        for file in (path, *([] if nodes is None else [Path(nodes)])):
+            require_unicode(file)
+            require_regular(file)
         _check_exists(path, str(source))
         graph = _load_path(path, None if nodes is None else Path(nodes), columns, require_labels, preparation)
     except OSError as error:
@@ -132,10 +136,13 @@ def _load_tables(
         edge_table = SourceTable(delimited.read_edge_list(edges), str(edges))
         columns = columns.in_edges(edge_table.data.column_names, str(edges), lenient=scored)
     else:
-        columns = columns.in_edges(delimited.column_names(edges), str(edges), lenient=scored)
+        given, names = columns, delimited.column_names(edges)
+        columns = given.in_edges(names, str(edges), lenient=scored)
         ends = (str(columns.source), str(columns.target), *([columns.type] if columns.type else []))
         table = delimited.read_table(edges, text=ends, may_be_empty=nodes is not None)
         edge_table = SourceTable(table, str(edges), delimited.first_line(edges))
+        if not given.names_ends(names):
+            described["notes"] = [header_note(edge_table, columns)]
     node_table = None
     if nodes is not None:
         if not nodes.is_file():

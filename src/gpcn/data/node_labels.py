@@ -66,7 +66,7 @@ def _class_names(where: str, distinct: list[str], columns: Columns, lenient: boo
         return list(columns.classes), []
     names = [value for value in distinct if value.lower() not in NO_LABEL]
     if all(_is_whole(value) for value in names):
-        names = sorted((value for value in names if value != str(UNKNOWN)), key=int)
+        names = sorted((value for value in names if value != str(UNKNOWN)), key=_size)
     else:
         names = sorted(names)
     return names, [value for value in distinct if value not in names]
@@ -78,6 +78,12 @@ def _whole_numbers_plain(cells: Any) -> Any:
     if any("." in kind for kind in kinds) and all(re.fullmatch(r"-?\d+(\.0*)?", kind) for kind in kinds):
         return pc.replace_substring_regex(cells, r"\.0*$", "")
     return cells
+
+
+def _size(whole: str) -> tuple[int, list[int]]:
+    """Orders whole numbers as texts by their size, however many digits they have."""
+    sign = -1 if whole.startswith("-") else 1
+    return sign * len(whole.lstrip("-")), [sign * ord(digit) for digit in whole.lstrip("-")]
 
 
 def _is_whole(text: str) -> bool:

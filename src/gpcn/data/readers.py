@@ -43,7 +43,9 @@ def heterophilous_fields(arrays: Mapping[str, npt.NDArray[Any]], path: str, *, d
     for key in needed:
         if key not in arrays:
             raise DataError(f"{path} lacks the array {key!r}; it holds {', '.join(sorted(arrays))}")
-    edges, nodes = arrays["edges"], len(arrays["node_labels"]) if arrays["node_labels"].ndim else 0
+    if arrays["node_labels"].ndim != 1:
+        raise DataError(f"{path}: node_labels has shape {arrays['node_labels'].shape}; expected [N], one per node")
+    edges, nodes = arrays["edges"], len(arrays["node_labels"])
     if edges.ndim != 2 or edges.shape[1] != 2:
         raise DataError(f"{path}: edges has shape {edges.shape}; expected [E, 2]")
     if arrays["node_features"].ndim != 2 or arrays["node_features"].dtype.kind not in "fiub":
@@ -54,7 +56,7 @@ def heterophilous_fields(arrays: Mapping[str, npt.NDArray[Any]], path: str, *, d
         raise DataError(f"{path}: the masks have shapes {sorted(shapes)}; expected three of [S, {nodes}]")
     splits = tuple(Split.from_masks(*rows) for rows in zip(*masks, strict=True)) if masks else ()
     return {
-        "adjacency": _adjacency(edges.T, len(arrays["node_labels"]), directed=directed),
+        "adjacency": _adjacency(edges.T, nodes, directed=directed),
         "features": compact(arrays["node_features"]),
         "labels": arrays["node_labels"],
         "splits": splits,

@@ -6,7 +6,7 @@ Ids and labels are compared as text, to the letter. What the other columns hold 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -48,13 +48,14 @@ def assemble(
     metric: Metric | None = None,
     preparation: Preparation | None = None,
     feature_names: tuple[str, ...] | None = None,
+    notes: Sequence[str] = (),
 ) -> Graph:
     """A graph from settled `columns` of two tables; without `nodes`, every id among the edges is a node.
 
     With a `preparation`, features are made as it says instead of being fitted. `feature_names` is given where the
-    features in the table are prepared already.
+    features in the table are prepared already. `notes` are what was decided before.
     """
-    notes: list[str] = []
+    notes = list(notes)
     ends, nodes = read_ends(edges, nodes, columns, notes)
     count = len(ends.ids)
     weights = _weights(edges, columns, ends)

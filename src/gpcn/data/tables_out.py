@@ -1,13 +1,14 @@
 """A graph as a folder that any tool can open: `edges.csv`, `nodes.csv` and, for gpcn, `graph.json`.
 
 `graph.json` holds what tables cannot say (name, metric, the order of the classes, which columns are which), so that
-reading the folder again gives the same graph.
+reading the folder again gives the same graph. While the tables of an older graph are being replaced it says so, and a
+folder whose writer was killed just then is refused, not read as a mixture of two graphs.
 """
 
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,9 @@ from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
 from gpcn.types import METRICS, ROLES, UNKNOWN
 
-FORMAT = "gpcn-tables"
-ROWS_AT_ONCE = 4096
+FORMAT, UNFINISHED = "gpcn-tables", "gpcn-tables-unfinished"
+CELLS_AT_ONCE = 4_000_000
+MOST_COLUMNS = 50_000  # that any tool opens as a table
 
 
 def write_tables(graph: Graph, folder: Path) -> None:
@@ -37,14 +39,25 @@ def write_tables(graph: Graph, folder: Path) -> None:
             raise DataError(
                 f"the node id {identity!r} is empty or padded, which CSV does not keep; write a .npz instead"
             )
+    if graph.num_features > MOST_COLUMNS:
+        raise DataError(
+            f"{graph.name} has {graph.num_features:,} features, which as a table would be as many columns; expected at "
+            f"most {MOST_COLUMNS:,}, so write a .npz instead"
+        )
     titles = feature_titles(graph)
-    with ExitStack() as files:
-        pacsv.write_csv(_edge_rows(graph, ids), files.enter_context(replacing(folder / "edges.csv")))
-        nodes = files.enter_context(replacing(folder / "nodes.csv"))
-        with pacsv.CSVWriter(nodes, _node_rows(graph, ids, titles, slice(0, 0)).schema) as writer:
-            for at in range(0, graph.num_nodes, ROWS_AT_ONCE):
-                writer.write_table(_node_rows(graph, ids, titles, slice(at, at + ROWS_AT_ONCE)))
-        files.enter_context(replacing(folder / "graph.json")).write(_description(graph).encode())
+    rows_at_once = max(1, min(4096, CELLS_AT_ONCE // (graph.num_features + 1)))
+    with replacing(folder / "graph.json") as last:  # appears when both tables are there
+        last.write(_description(graph).encode())
+        with replacing(folder / "edges.csv") as edges, replacing(folder / "nodes.csv") as nodes:
+            pacsv.write_csv(_edge_rows(graph, ids), edges)
+            with pacsv.CSVWriter(nodes, _node_rows(graph, ids, titles, slice(0, 0)).schema) as writer:
+                for at in range(0, graph.num_nodes, rows_at_once):
+                    writer.write_table(_node_rows(graph, ids, titles, slice(at, at + rows_at_once)))
+            for stream in (edges, nodes):
+                stream.flush()
+                os.fsync(stream.fileno())
+            with replacing(folder / "graph.json") as marker:
+                marker.write(json.dumps({"format": UNFINISHED}).encode())
 
 
 def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str, Any]]:
@@ -54,6 +67,11 @@ def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str,
         return columns, {}
     try:
         told = json.loads(path.read_text())
+        if told["format"] == UNFINISHED:
+            raise DataError(
+                f"{folder} holds parts of two graphs, for whoever wrote it was stopped in between; write it again, or "
+                "delete graph.json to read the tables as they are"
+            )
         fine = told["format"] == FORMAT and isinstance(told["name"], str) and told["metric"] in METRICS
         classes = tuple(str(name) for name in told["classes"])
         features = told.get("features")
@@ -77,12 +95,15 @@ def feature_titles(graph: Graph) -> list[str]:
     """Column names for the features; one that would be taken for an id, a label or a split gets a prefix."""
     taken = {"source", "target", *IDS, *LABELS}
     names = graph.feature_names or [f"feature_{number}" for number in range(graph.num_features)]
-    titles = []
+    titles: dict[str, None] = {}  # in order, and quick to ask whether a name is taken
     for place, name in enumerate(names):
         clean = " ".join(name.split())
         unsafe = not clean or clean.lower() in taken or SPLIT_NAME.fullmatch(clean) or UNNAMED.fullmatch(clean)
-        titles.append(f"feature_{place} {clean}".strip() if unsafe or clean in titles else clean)
-    return titles
+        title = f"feature_{place} {clean}".strip() if unsafe or clean in titles else clean
+        while title in titles:
+            title += "_"
+        titles[title] = None
+    return list(titles)
 
 
 def _edge_rows(graph: Graph, ids: np.ndarray) -> pa.Table:

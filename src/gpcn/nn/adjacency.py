@@ -20,14 +20,17 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from gpcn import machine_memory
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.nn.operator import SparseOperator, to_scipy
-from gpcn.validation import edges_to_adjacency
+from gpcn.validation import check_stored, edges_to_adjacency
 
 Normalization: TypeAlias = Literal["symmetric", "row", "column", "none"]
 Direction: TypeAlias = Literal["out", "in", "both"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
+TWO_STEP_BYTES = 48  # for each link while they are made: the product, its pattern, and both without near neighbours
+SAMPLED_ROWS = 64
 AdjacencyLike: TypeAlias = "Adjacency | SparseOperator | Graph | Tensor | sp.sparray"
 
 
@@ -178,6 +181,7 @@ def directed(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
 
 
 def _square(matrix: Any) -> sp.csr_array:
+    check_stored(matrix, "adjacency")
     links = sp.csr_array(matrix).astype(np.float64)
     if links.shape[0] != links.shape[1]:
         raise DataError(f"the adjacency has shape {links.shape}; expected N by N")
@@ -210,12 +214,30 @@ def _normalize(matrix: sp.csr_array, normalization: Normalization) -> sp.csr_arr
     raise ConfigError(f"normalization {normalization!r} is unknown; expected symmetric, row, column or none")
 
 
+def _check_two_steps(links: sp.csr_array) -> None:
+    """Refuse links between nodes two steps apart where these do not fit into memory, as in a graph with large hubs."""
+    nodes, degrees = links.shape[0], np.diff(links.indptr).astype(np.float64)
+    most = np.minimum(links @ degrees, nodes)  # two-step neighbours of each node, at most
+    entries = float(most.sum())
+    limit = machine_memory.available()
+    if limit is None or entries * TWO_STEP_BYTES <= limit:
+        return
+    sample = np.random.default_rng(0).choice(nodes, size=min(nodes, SAMPLED_ROWS), replace=False)
+    share = sum((links[[row]] @ links).nnz for row in sample) / max(1.0, float(most[sample].sum()))
+    machine_memory.require(
+        share * entries * TWO_STEP_BYTES,
+        f"the graph of neighbours two steps away ({nodes:,} nodes, about {share * entries:,.0f} links)",
+        "use a model that reads one step at a time, such as gpcn or gcn",
+    )
+
+
 def _inverse(values: Any) -> Any:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
 def _exactly_two_steps(matrix: sp.csr_array) -> sp.csr_array:
     one = (matrix != 0).astype(np.float64)
+    _check_two_steps(one)
     near = one + sp.eye_array(matrix.shape[0], format="csr")
     two = ((one @ one) != 0).astype(np.float64)
     return sp.csr_array(two - two.multiply(near != 0))

@@ -36,7 +36,9 @@ BANKS: dict[str, str] = {
     "links": "out-raw,in-raw",
 }
 """Banks with a name of their own; on an undirected graph `out` and `in` are one."""
-_NAME = re.compile(r"(?P<direction>[a-z]+)-(?P<weights>[a-z]+)(?P<loops>\+loops)?(:(?P<type>.+?))?(\^(?P<power>\d+))?")
+_NAME = re.compile(
+    r"(?P<direction>[a-z]+)-(?P<weights>[a-z]+)(?P<loops>\+loops)?(:(?P<type>.+?))?(\^(?P<power>[0-9]{1,6}))?"
+)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -11,6 +12,8 @@ from typing import Any, TypeAlias, cast
 from gpcn.errors import ConfigError
 
 Value: TypeAlias = int | float | bool | str
+WHOLE = re.compile(r"[+-]?[0-9]{1,100}")
+LONGEST = 100  # characters of a value in a message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +58,9 @@ class Hyperparameter:
         elif type(value) is self.kind:
             found = cast(Value, value)
         else:
-            raise ConfigError(f"{self.name} is {value!r}; expected {wanted}")
+            raise ConfigError(f"{self.name} is {_short(value)}; expected {wanted}")
         if (self.choices and found not in self.choices) or not self._inside(found):
-            raise ConfigError(f"{self.name} is {value!r}; expected {wanted}")
+            raise ConfigError(f"{self.name} is {_short(value)}; expected {wanted}")
         if self.grammar is not None and isinstance(found, str):
             self.grammar(found)
         return found
@@ -72,12 +75,16 @@ class Hyperparameter:
         )
 
     def _number(self, value: Any, wanted: str) -> int | float:
+        if self.kind is int and type(value) is int:
+            return value
         try:
+            if self.kind is int and isinstance(value, str) and WHOLE.fullmatch(value):
+                return int(value)  # to the last digit, which a float would lose
             number = float(value)
-        except (TypeError, ValueError):
-            raise ConfigError(f"{self.name} is {value!r}; expected {wanted}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ConfigError(f"{self.name} is {_short(value)}; expected {wanted}") from None
         if not math.isfinite(number) or (self.kind is int and number != int(number)):
-            raise ConfigError(f"{self.name} is {value!r}; expected {wanted}")
+            raise ConfigError(f"{self.name} is {_short(value)}; expected {wanted}")
         return int(number) if self.kind is int else number
 
     def expectation(self) -> str:
@@ -86,10 +93,13 @@ class Hyperparameter:
             return " or ".join(str(choice) for choice in self.choices)
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[self.kind]
         if self.low is not None:
-            words += f" from {self.low:g}"
+            words += f" from {self._bound(self.low)}"
         if self.high is not None:
-            words += f" to {self.high:g}"
+            words += f" to {self._bound(self.high)}"
         return words + (f" to below {self.below:g}" if self.below is not None else "")
+
+    def _bound(self, value: float) -> str:
+        return f"{int(value):,}" if abs(value) >= 1000 else f"{value:g}"
 
     def describe(self) -> dict[str, Any]:
         """For JSON."""
@@ -101,6 +111,14 @@ class Hyperparameter:
             "space": list(self.space),
             "about": self.about,
         }
+
+
+def _short(value: Any) -> str:
+    """A value for a message, whatever its size."""
+    if type(value) is int and value.bit_length() > LONGEST * 3:
+        return f"a number of about {value.bit_length() * 3 // 10} digits"
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def settle(declared: tuple[Hyperparameter, ...], given: Mapping[str, Any], whose: str) -> dict[str, Value]:

@@ -7,12 +7,25 @@ from dataclasses import replace
 from gpcn.nn import bank as banks
 from gpcn.nn.hyperparameters import Hyperparameter
 
-HIDDEN = Hyperparameter(name="hidden", kind=int, default=64, about="width h", space=(64, 512), low=1)
+WIDEST, DEEPEST = 65_536, 1000  # far beyond what anybody has found useful; more would compute for days, or not fit
+HIDDEN = Hyperparameter(name="hidden", kind=int, default=64, about="width h", space=(64, 512), low=1, high=WIDEST)
 LAYERS = Hyperparameter(
-    name="layers", kind=int, default=2, about="L: highest power of the adjacency", space=(1, 2, 4, 8), low=1
+    name="layers",
+    kind=int,
+    default=2,
+    about="L: highest power of the adjacency",
+    space=(1, 2, 4, 8),
+    low=1,
+    high=DEEPEST,
 )
 MLP_LAYERS = Hyperparameter(
-    name="mlp_layers", kind=int, default=1, about="T: ReLU layers on the features", space=(1, 2, 3, 4, 5), low=1
+    name="mlp_layers",
+    kind=int,
+    default=1,
+    about="T: ReLU layers on the features",
+    space=(1, 2, 3, 4, 5),
+    low=1,
+    high=DEEPEST,
 )
 DROPOUT = Hyperparameter(
     name="dropout",
@@ -29,6 +42,8 @@ GAMMA = Hyperparameter(
     default=0.25,
     about="γ: residual scale",
     space=tuple(2.0**power for power in range(8, -8, -2)),
+    low=-1e6,
+    high=1e6,
 )
 BIAS = Hyperparameter(name="bias", kind=bool, default=True, about="whether layers have biases")
 NO_BIAS = replace(BIAS, default=False)
@@ -70,7 +85,7 @@ ALPHA = Hyperparameter(
     name="alpha", kind=float, default=0.1, about="α: pull back to the start", space=(0.1, 0.2, 0.5, 0.9), low=0, below=1
 )
 THETA = Hyperparameter(
-    name="theta", kind=float, default=0.5, about="λ: decay of the weights", space=(0.5, 1.0, 1.5), low=0
+    name="theta", kind=float, default=0.5, about="λ: decay of the weights", space=(0.5, 1.0, 1.5), low=0, high=1e6
 )
 SELF_LOOPS = Hyperparameter(
     name="self_loops",
@@ -102,9 +117,14 @@ LINKS = (LINK_OPERATORS, MU, LEARN_MU)
 STEPS = replace(LAYERS, default=10, about="K: propagation steps", space=(2, 5, 10))
 DEPTH = replace(LAYERS, about="number of layers", space=(1, 2, 3))
 BANK = replace(OPERATORS, default="rich", space=("out-row", "directions", "symmetric", "rich"), neutral=False)
-BLOCKS = Hyperparameter(name="blocks", kind=int, default=4, about="B: polynomial blocks", space=(2, 4, 6), low=1)
+BLOCKS = Hyperparameter(
+    name="blocks", kind=int, default=4, about="B: polynomial blocks", space=(2, 4, 6), low=1, high=DEEPEST
+)
 DEEP_LAYERS = Hyperparameter(
-    name="layers", kind=int, default=4, about="number of residual layers", space=(2, 4, 8), low=1
+    name="layers", kind=int, default=4, about="number of residual layers", space=(2, 4, 8), low=1, high=DEEPEST
+)
+ROUNDS = replace(
+    DEPTH, space=(1, 2), about="K: rounds of aggregation, each of which doubles the width of the last layer", high=10
 )
 NORM = Hyperparameter(
     name="norm",
@@ -120,10 +140,22 @@ DEGREES = Hyperparameter(
 BLOCK_NORM = replace(NORM, default="batch", about="normalization before every block")
 TREES = (
     Hyperparameter(
-        name="learning_rate", kind=float, default=0.1, about="how much of each tree counts", space=(0.03, 0.1), low=1e-6
+        name="learning_rate",
+        kind=float,
+        default=0.1,
+        about="how much of each tree counts",
+        space=(0.03, 0.1),
+        low=1e-6,
+        high=1e6,
     ),
     Hyperparameter(
-        name="max_leaf_nodes", kind=int, default=31, about="leaves of a tree at most", space=(15, 31, 63), low=2
+        name="max_leaf_nodes",
+        kind=int,
+        default=31,
+        about="leaves of a tree at most",
+        space=(15, 31, 63),
+        low=2,
+        high=WIDEST,
     ),
     Hyperparameter(
         name="l2", kind=float, default=0.0, about="L2 penalty on what leaves say", space=(0.0, 1.0, 10.0), low=0
@@ -134,6 +166,7 @@ TREES = (
         default=0,
         about="training nodes in a leaf at least; 0: a twentieth of them, from 2 to 20",
         low=0,
+        high=1e9,
     ),
     Hyperparameter(
         name="hops", kind=int, default=2, about="how far neighbours are looked at", space=(1, 2), low=0, high=2

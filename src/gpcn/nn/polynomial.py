@@ -19,7 +19,8 @@ is one dense product for all `P`, then Horner's rule per operator at width `C`; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import comb
 from typing import Any, Literal, TypeAlias
 
@@ -37,13 +38,25 @@ SPARSE_COST = 4.0  # a multiply-add of a sparse product in those of a dense one,
 
 def binomial_coefficients(layers: int, gamma: float) -> Tensor:
     """`c_k = binom(L, k) γ^k`: what the recursion `X ← X + γ Ā X W` expands to."""
-    return torch.tensor([comb(layers, k) * float(gamma) ** k for k in range(layers + 1)], dtype=torch.float64)
+    with _finite(layers, gamma):
+        return torch.tensor([comb(layers, k) * float(gamma) ** k for k in range(layers + 1)], dtype=torch.float64)
 
 
 def printed_coefficients(layers: int, gamma: float) -> Tensor:
     """`c_0 = 1, c_k = L γ^k, c_L = γ^L`: as typeset in the paper; differs from the recursion from `L = 4` on."""
-    inner = [layers * float(gamma) ** k for k in range(1, layers)]
-    return torch.tensor([1.0, *inner, *([float(gamma) ** layers] if layers else [])], dtype=torch.float64)
+    with _finite(layers, gamma):
+        inner = [layers * float(gamma) ** k for k in range(1, layers)]
+        return torch.tensor([1.0, *inner, *([float(gamma) ** layers] if layers else [])], dtype=torch.float64)
+
+
+@contextmanager
+def _finite(layers: int, gamma: float) -> Iterator[None]:
+    try:
+        yield
+    except OverflowError as error:
+        raise ConfigError(
+            f"gamma={gamma:g} with layers={layers} gives coefficients beyond all numbers; lower one of them"
+        ) from error
 
 
 def symmetric_coefficients(scales: Tensor) -> Tensor:

@@ -41,6 +41,7 @@ from gpcn.nn.model_settings import (
     OPERATORS,
     ORDER,
     POLYNOMIAL,
+    ROUNDS,
     SAME,
     SELF_LOOPS,
     START,
@@ -221,7 +222,7 @@ _ENTRIES = (
         "concat of K rounds over exact 1- and 2-hop neighbours, W_out",
         "Zhu et al., NeurIPS 2020",
         HIDDEN,
-        replace(DEPTH, space=(1, 2), about="K: rounds of aggregation"),
+        ROUNDS,
         DROPOUT,
         BIAS,
     ),
@@ -302,7 +303,9 @@ _ENTRIES = (
         "Wimalawarne and Suzuki, Layer-wise Adaptive Graph Convolution Networks, 2022",
         HIDDEN,
         replace(STEPS, default=4, about="number of layers", space=(2, 4, 8)),
-        Hyperparameter(name="hops", kind=int, default=4, about="highest power per layer", space=(2, 4), low=1),
+        Hyperparameter(
+            name="hops", kind=int, default=4, about="highest power per layer", space=(2, 4), low=1, high=100
+        ),
         ALPHA,
         THETA,
         DROPOUT,

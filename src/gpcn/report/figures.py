@@ -14,6 +14,7 @@ from typing import Any
 from gpcn.report.escaping import chart_label, chart_text
 
 READABLE = 12
+MOST_CLASSES = 100  # rows and columns of a heat map of classes; a page of all pairs of 2,000 would have 400 MB
 Trace = dict[str, Any]
 
 
@@ -44,6 +45,14 @@ def names_axis(names: Sequence[object], *, downwards: bool = False, **more: Any)
 def height_of(rows: int, least: int = 200) -> int:
     """Room for a row per category."""
     return max(least, min(1400, 90 + 30 * rows))
+
+
+def largest_classes(sizes: Sequence[float]) -> tuple[list[int], str]:
+    """Which classes a heat map has room for, in their order, and a sentence where these are not all."""
+    if len(sizes) <= MOST_CLASSES:
+        return list(range(len(sizes))), ""
+    chosen = sorted(sorted(range(len(sizes)), key=lambda number: -sizes[number])[:MOST_CLASSES])
+    return chosen, f" Of the {len(sizes):,} classes, the {MOST_CLASSES} with most nodes are shown."
 
 
 def matrix(

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from gpcn.graph import Graph
 from gpcn.inspection import inspect
-from gpcn.report.figures import Figure, height_of, matrix, names_axis
+from gpcn.report.figures import Figure, height_of, largest_classes, matrix, names_axis
 from gpcn.report.materials import GraphMaterial
 from gpcn.report.tables import Cell, Table, number
 from gpcn.report.templating import render
@@ -95,12 +95,14 @@ def _classes(facts: dict[str, Any]) -> Figure:
 
 
 def _compatibility(facts: dict[str, Any]) -> Figure:
-    names, shares = list(facts["class_counts"]), facts["compatibility"]
+    chosen, limited = largest_classes(list(facts["class_counts"].values()))
+    names = [name for number_, name in enumerate(facts["class_counts"]) if number_ in set(chosen)]
+    shares = [[facts["compatibility"][row][column] for column in chosen] for row in chosen]
     written = [[f"{value:.2f}" for value in row] for row in shares]
     hover = "of the edges of {0}, {2} go to {1}"
     data, layout = matrix(shares, names, names, written=written, hover=hover, down="from class", across="to class")
     about = "Share of each class's edges (rows) that go to each class (columns). A strong diagonal is homophily."
-    return Figure("Who links to whom", about, data, layout, height_of(len(names), 300))
+    return Figure("Who links to whom", about + limited, data, layout, height_of(len(names), 300))
 
 
 def _degrees(graph: Graph) -> Figure:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from gpcn.graph import Graph
 from gpcn.report import learning, signal
-from gpcn.report.figures import Figure, Trace, height_of, matrix, plain
+from gpcn.report.figures import Figure, Trace, height_of, largest_classes, matrix, plain
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
@@ -68,6 +68,9 @@ def _settings(run: Run) -> list[tuple[str, str]]:
 def _confusion(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Figure:
     totals = confusion.sum(axis=1, keepdims=True)
     shares = np.divide(confusion, totals, out=np.zeros(confusion.shape), where=totals > 0)
+    chosen, limited = largest_classes(totals.ravel().tolist())
+    shares, confusion = shares[np.ix_(chosen, chosen)], confusion[np.ix_(chosen, chosen)]
+    names = tuple(names[number_] for number_ in chosen)
     written = [[f"{count:,}" for count in row] for row in confusion.tolist()]
     hover = "{2} test node(s) of {0} predicted as {1}"
     data, layout = matrix(
@@ -76,7 +79,7 @@ def _confusion(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Figure:
     about = (
         "Test nodes of all splits: their class (rows) and what was predicted (columns). Colour is the share of the row."
     )
-    return Figure("Confusion", about, data, layout, height_of(len(names), 320))
+    return Figure("Confusion", about + limited, data, layout, height_of(len(names), 320))
 
 
 def _reliability(run: Run, graph: Graph) -> Figure:

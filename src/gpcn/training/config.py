@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
+from gpcn.input_files import read_toml
 from gpcn.nn import zoo
 from gpcn.nn.adjacency import DIRECTIONS
 from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
 from gpcn.training.renamed import RENAMED, in_current_names, in_former_names, merge
 
-SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0)
+SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0, high=2**63 - 1)
 TRAINING = (
     Hyperparameter(name="lr", kind=float, default=0.01, about="learning rate of Adam", space=(0.01, 0.05), low=0),
     Hyperparameter(
@@ -30,8 +30,10 @@ TRAINING = (
     ),
     Hyperparameter(name="link_decay", kind=float, default=-1.0, about="L2 penalty on W_A; -1: as weight_decay", low=-1),
     Hyperparameter(name="mu_lr", kind=float, default=-1.0, about="learning rate of μ; -1: as lr", low=-1),
-    Hyperparameter(name="epochs", kind=int, default=500, about="most epochs", low=2),
-    Hyperparameter(name="patience", kind=int, default=100, about="epochs without improvement before stopping", low=1),
+    Hyperparameter(name="epochs", kind=int, default=500, about="most epochs", low=2, high=10**7),
+    Hyperparameter(
+        name="patience", kind=int, default=100, about="epochs without improvement before stopping", low=1, high=10**9
+    ),
     Hyperparameter(
         name="select",
         kind=str,
@@ -82,7 +84,7 @@ class TrainConfig:
         object.__setattr__(self, "seed", SEED.check(self.seed))
 
     @classmethod
-    def of(cls, model: str = "gpcn", *, seed: Any = 0, **settings: Any) -> TrainConfig:
+    def of(cls, /, model: str = "gpcn", *, seed: Any = 0, **settings: Any) -> TrainConfig:
         """From one flat list of settings, as on the command line."""
         if not isinstance(model, str):
             raise ConfigError(f"model is {model!r}; expected a name that gpcn models lists")
@@ -102,12 +104,7 @@ class TrainConfig:
     @classmethod
     def from_toml(cls, path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
         """From a TOML file of flat settings (`model`, `seed`, and any hyperparameter), `changes` on top."""
-        try:
-            told = tomllib.loads(path.read_text())
-        except OSError as error:
-            raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not a TOML file: {error}") from error
+        told = read_toml(path, "--config")
         nested = next((name for name, value in told.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")

@@ -21,6 +21,7 @@ from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
+from gpcn.training.spreadsheets import count_formulas, without_formulas
 from gpcn.types import UNKNOWN
 
 LARGEST_TEXTS = 1 << 30  # bytes; more than that, read_npz takes for a zip bomb
@@ -109,8 +110,23 @@ def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unl
     )
 
 
-def write(predictions: Predictions, path: Path) -> None:
-    """Write a CSV, Parquet or NPZ file: node, true label (with `labels`), predicted label, a probability per class."""
+def formula_note(predictions: Predictions, path: Path) -> str | None:
+    """A note where a spreadsheet that opens the CSV at `path` would run some of its cells."""
+    texts = [*predictions.node_ids, *predictions.predicted] if path.suffix.lower() == ".csv" else []
+    count = count_formulas(texts)
+    if not count:
+        return None
+    return (
+        f"{count:,} cell(s) of {path.name} begin like a formula (= + - @), which a spreadsheet would run; --safe-csv "
+        "puts an apostrophe before them"
+    )
+
+
+def write(predictions: Predictions, path: Path, *, safe_csv: bool = False) -> None:
+    """Write a CSV, Parquet or NPZ file: node, true label (with `labels`), predicted label, a probability per class.
+
+    With `safe_csv`, an apostrophe stands before cells of a CSV that a spreadsheet would run as formulas.
+    """
     columns: dict[str, Any] = {"node": list(predictions.node_ids)}
     if predictions.labels is not None:
         columns["label"] = [predictions.label_names[label] for label in predictions.labels]
@@ -118,6 +134,10 @@ def write(predictions: Predictions, path: Path) -> None:
     for number, name in enumerate(predictions.label_names):
         columns[f"p_{name}"] = predictions.probabilities[:, number]
     suffix = path.suffix.lower()
+    if safe_csv and suffix != ".csv":
+        raise ConfigError(f"--safe-csv is about .csv files, and {path} is none; leave it out")
+    if safe_csv:
+        columns |= {name: without_formulas(columns[name]) for name in ("node", "label", "predicted") if name in columns}
     if suffix not in (".csv", ".parquet", ".npz"):
         raise ConfigError(f"cannot write predictions to {path}; expected a name that ends in .csv, .parquet or .npz")
     if suffix == ".npz":

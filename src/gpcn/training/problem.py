@@ -9,11 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gpcn import machine_memory
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.base import Features
 from gpcn.nn.randomness import drawing_from
+from gpcn.training import memory_estimate
 from gpcn.training.config import TrainConfig
 from gpcn.types import UNKNOWN
 
@@ -69,6 +71,13 @@ class Problem:
         structure: Structure | None = None,
     ) -> Problem:
         """The same without asking whether there is anything to learn, for prediction by models of a `structure`."""
+        if not graph.has_sparse_features:
+            size = graph.num_nodes * graph.num_features * (torch.finfo(dtype).bits // 8)
+            machine_memory.require(
+                size * (2 if config["normalize_features"] else 1),
+                f"a copy of the {graph.num_features:,} features of {graph.num_nodes:,} nodes",
+                "leave columns out with --drop or --features",
+            )
         prepared = graph.with_row_normalized_features() if config["normalize_features"] else graph
         x, adjacency = inputs_of(prepared, direction=config["direction"], device=device, dtype=dtype)
         labels = torch.tensor(graph.labels, device=device)
@@ -84,6 +93,7 @@ class Problem:
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
+        memory_estimate.check(self.graph, config, sizes)
         with drawing_from(generator or torch.Generator()):
             return zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
 

@@ -203,6 +203,10 @@ def train(
     """
     from gpcn.training.problem import choose_device
 
+    if not isinstance(graph, Graph):
+        raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, such as gpcn.load gives")
+    if not isinstance(config, TrainConfig):
+        raise ConfigError(f"config is {config!r:.80}; expected a TrainConfig, such as TrainConfig.of('gpcn')")
     numbers = check_splits(graph, splits)
     kind = choose_device(device).type
     threads = parallel.threads_for(graph, config)
@@ -275,6 +279,8 @@ def check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
     if not graph.splits:
         raise DataError(f"{graph.name} has no splits; add a split column, or random ones with --random-splits 5")
     numbers = list(range(len(graph.splits))) if splits is None else sorted(set(splits))
+    if not numbers:
+        raise ConfigError(f"no split is named; expected some of 0 to {len(graph.splits) - 1}, or None for all")
     for number in numbers:
         if not 0 <= number < len(graph.splits):
             raise ConfigError(f"there is no split {number}; {graph.name} has splits 0 to {len(graph.splits) - 1}")

@@ -36,7 +36,7 @@ def read_threshold(text: str) -> ThresholdRule:
     clean = text.strip()
     if clean == "f1":
         return ThresholdRule("f1")
-    match = re.fullmatch(r"top\s*=\s*(\d+)", clean)
+    match = re.fullmatch(r"top\s*=\s*([0-9]{1,15})", clean)
     if match is not None and int(match[1]) >= 1:
         return ThresholdRule("top", count=int(match[1]))
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +12,13 @@ from typing import Any
 import optuna
 from optuna.storages import BaseStorage, RDBStorage
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
+
+BEING_CREATED = re.compile(r"already exists|unique constraint|duplicate key|database is locked", re.IGNORECASE)
+ATTEMPTS, PAUSE = 6, 0.2  # seconds, more each time
 
 
 def open_storage(folder: Path, url: str | None) -> BaseStorage:
@@ -23,13 +28,28 @@ def open_storage(folder: Path, url: str | None) -> BaseStorage:
     if url is not None:  # a server's connections are few, and a search needs one for a moment now and then
         options = {"poolclass": NullPool}
     try:
-        return RDBStorage(url or f"sqlite:///{(folder / 'study.db').resolve()}", engine_kwargs=options)
+        return _opened(url or f"sqlite:///{(folder / 'study.db').resolve()}", options)
     except ImportError as error:
         place = place_of(folder, url)
         raise ConfigError(f"there is no driver for {place}; for PostgreSQL pip install 'gpcn[postgres]'") from error
     except Exception as error:
-        told = str(error).splitlines()[0] if url is None else type(error).__name__
+        told = str(error).splitlines()[0] if url is None or isinstance(error, GpcnError) else type(error).__name__
         raise CheckpointError(f"the study cannot be opened at {place_of(folder, url)}: {told}") from error
+
+
+def _opened(url: str, options: dict[str, Any]) -> BaseStorage:
+    """Open the storage; where another process is just creating its tables, wait for it."""
+    attempt = 1
+    while True:
+        try:
+            return RDBStorage(url, engine_kwargs=options)
+        except DBAPIError as error:
+            if not BEING_CREATED.search(str(error.orig)):
+                raise
+            if attempt == ATTEMPTS:
+                raise CheckpointError("another process is creating it; try again in a moment") from error
+        time.sleep(PAUSE * attempt)
+        attempt += 1
 
 
 @contextmanager

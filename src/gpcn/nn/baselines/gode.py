@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from gpcn.errors import ConfigError, near_matches
+from gpcn.errors import ConfigError, TrainingError, near_matches
 from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_positive
@@ -99,9 +99,14 @@ class GODE(ResidualGCN):
 
         hidden = self.features(x)  # [N, h]
         grid = torch.arange(self.layers + 1, dtype=self.dtype, device=self.device) * self.gamma
-        states = _torchdiffeq().odeint(
-            derivative, hidden, grid, method=self.solver, rtol=self.rtol, atol=self.atol
-        )  # [L + 1, N, h]
+        try:
+            states = _torchdiffeq().odeint(
+                derivative, hidden, grid, method=self.solver, rtol=self.rtol, atol=self.atol
+            )  # [L + 1, N, h]
+        except AssertionError as error:  # how torchdiffeq says that steps became too small, or times too few
+            raise TrainingError(
+                f"the solver {self.solver} cannot follow the equation ({error}); lower gamma or lr, or use solver=euler"
+            ) from error
         result: Tensor = self.out(states[-1])
         return result
 
