@@ -10,7 +10,7 @@ ifneq ($(MIRROR),)
 export GPCN_MIRROR ?= $(MIRROR)
 endif
 
-.PHONY: demo test browser accuracy reproduce lint types format bench bench-jobs bench-search bench-tables bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy reproduce lint types format bench bench-bandwidth bench-jobs bench-search bench-tables bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -56,6 +56,10 @@ format: $(STAMP)
 bench: $(STAMP)  ## one training epoch side by side with the alternatives (about 15 minutes)
 	$(BIN)/python -W ignore benchmarks/epoch.py --save
 	$(BIN)/python -W ignore benchmarks/protocol.py --save
+
+bench-bandwidth: $(STAMP)  ## memory bandwidth of every kernel against a copy, node orders, replicas side by side (about 4 minutes)
+	$(BIN)/python -W ignore benchmarks/bandwidth.py --save
+	$(BIN)/python -W ignore benchmarks/side_by_side.py --save
 
 bench-jobs: $(STAMP)  ## whole commands against an earlier commit, wall-clock (about 10 minutes)
 	$(BIN)/python -W ignore benchmarks/jobs.py --save
