@@ -13,7 +13,7 @@ endif
 
 KILLS ?= 100
 
-.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-tables bench-portfolio bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-tables bench-portfolio bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -67,6 +67,10 @@ format: $(STAMP)
 bench: $(STAMP)  ## one training epoch side by side with the alternatives (about 15 minutes)
 	$(BIN)/python -W ignore benchmarks/epoch.py --save
 	$(BIN)/python -W ignore benchmarks/protocol.py --save
+
+bench-bandwidth: $(STAMP)  ## memory bandwidth of every kernel against a copy, node orders, replicas side by side (about 4 minutes)
+	$(BIN)/python -W ignore benchmarks/bandwidth.py --save
+	$(BIN)/python -W ignore benchmarks/side_by_side.py --save
 
 bench-jobs: $(STAMP)  ## whole commands against an earlier commit, wall-clock (about 10 minutes)
 	$(BIN)/python -W ignore benchmarks/jobs.py --save

@@ -171,10 +171,13 @@ def main() -> None:
     parser.add_argument("--models", default=",".join([*MODELS, *bank_contenders.BANK_MODELS]))
     parser.add_argument("--kinds", default=",".join(KINDS), help="which contenders; ours is always among them")
     parser.add_argument("--budget", type=float, default=12.0, help="seconds per row, roughly")
+    parser.add_argument("--threads", type=int, default=0, help="of PyTorch (default: as many as cores)")
     parser.add_argument("--quick", action="store_true", help="a look: three seconds per row, no memory")
     parser.add_argument("--no-memory", action="store_true", help="skip the peak memory processes")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results.json and docs/performance.md")
     options = parser.parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
     reuse_freed_memory()  # one process, so every contender has it
     kinds = list(dict.fromkeys(["ours", *options.kinds.split(",")]))
     budget, memory = (3.0, False) if options.quick else (options.budget, not options.no_memory)

@@ -82,6 +82,26 @@ def search_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def bandwidth_table(results: dict[str, Any]) -> str:
+    """Per dataset and kernel: time, what it must move a second, its share of the copy beside it, what it gathers."""
+    peaks = ", ".join(f"{name} {value:.1f} GB/s" for name, value in results["stream_gb_s"].items())
+    lines = [f"STREAM in the same run, {results['machine']['threads']} thread(s): {peaks}.", ""]
+    lines += ["| dataset | kernel | ms | moved, GB/s | of a copy | gathered, GB/s |", "| --- | --- |" + " ---: |" * 4]
+    for row in results["kernels"]:
+        moved = f"{row['ms']:.3f} | {row['gb_s']:.1f} | {100 * row['of_copy']:.0f} %"
+        lines.append(f"| {row['dataset']} | {row['kernel']} | {moved} | {_number(row['gathered_gb_s'])} |")
+    return "\n".join(lines)
+
+
+def order_table(rows: list[dict[str, Any]]) -> str:
+    """A sparse product with nodes in the order given, by degree, and by reverse Cuthill-McKee."""
+    lines = ["| dataset | width | as given, ms | by degree | Cuthill–McKee |", "| --- |" + " ---: |" * 4]
+    for row in rows:
+        ratios = " | ".join(f"{row['given'] / row[order]:.2f}×" for order in ("degree", "rcm"))
+        lines.append(f"| {row['dataset']} | {row['width']} | {row['given']:.3f} | {ratios} |")
+    return "\n".join(lines)
+
+
 def _minutes(name: str, sums: dict[str, float]) -> str:
     times = f"{sums['ours_s'] / 60:.1f} | {sums['published_s'] / 60:.1f}"
     return f"| {name} | {sums['epochs']:,} | {times} | **{sums['published_s'] / sums['ours_s']:.1f}×** |"
