@@ -19,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, cast
 
+from gpcn.errors import TrainingError
 from gpcn.graph import Graph
 from gpcn.training.parallel import START, WORTH
 from gpcn.training.workers import start_process
@@ -65,8 +66,15 @@ class LocalExecutor:
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.workers:
-                    worker = self._idle({id(each) for each, _, _ in busy.values()})
                     task, attempt = waiting.popleft()
+                    try:
+                        worker = self._idle({id(each) for each, _, _ in busy.values()})
+                    except TrainingError:  # it died while it started
+                        if attempt > RETRIES:
+                            yield task, gone(attempt)
+                        else:
+                            waiting.appendleft((task, attempt + 1))
+                        continue
                     try:
                         worker.pipe.send(task)
                     except OSError:  # it died while it had nothing to do
