@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -66,15 +67,8 @@ class LocalExecutor:
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.workers:
+                    worker = self._idle({id(each) for each, _, _ in busy.values()})
                     task, attempt = waiting.popleft()
-                    try:
-                        worker = self._idle({id(each) for each, _, _ in busy.values()})
-                    except TrainingError:  # it died while it started
-                        if attempt > RETRIES:
-                            yield task, gone(attempt)
-                        else:
-                            waiting.appendleft((task, attempt + 1))
-                        continue
                     try:
                         worker.pipe.send(task)
                     except OSError:  # it died while it had nothing to do
@@ -113,7 +107,7 @@ class LocalExecutor:
                     return worker
                 self._lose(worker)
         self._shared = self._shared or SharedGraph(self._graph)
-        self._pool.append(_Worker.start(self._shared))
+        self._pool.append(_started(self._shared))
         return self._pool[-1]
 
     def _lose(self, worker: _Worker) -> None:
@@ -167,6 +161,14 @@ class _Worker:
     @classmethod
     def start(cls, shared: SharedGraph) -> _Worker:
         return cls(*start_process(_work, shared.head, shared.path, shared.places))
+
+
+def _started(shared: SharedGraph) -> _Worker:
+    """A worker; one that dies while it starts, before it has a task, is replaced as often as tasks are tried again."""
+    for _ in range(RETRIES):
+        with suppress(TrainingError):
+            return _Worker.start(shared)
+    return _Worker.start(shared)
 
 
 def _work(pipe: Any, head: bytes, path: Path, places: list[tuple[int, int]]) -> None:
