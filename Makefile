@@ -13,7 +13,7 @@ endif
 
 KILLS ?= 100
 
-.PHONY: demo test browser accuracy kills fuzz reproduce lint types format bench bench-jobs bench-search bench-tables bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-tables bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt

@@ -32,7 +32,8 @@ def no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_process")
-def test_short_work_starts_no_process_by_default(graph: Graph) -> None:
+def test_short_work_starts_no_process_by_default(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "START", 1e6)  # short on any machine
     assert len(train(graph, CONFIG, jobs=None)["splits"]) == 6
 
 

@@ -13,12 +13,14 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, cast
 
+from gpcn.errors import TrainingError
 from gpcn.graph import Graph
 from gpcn.training.parallel import START, WORTH
 from gpcn.training.workers import start_process
@@ -105,7 +107,7 @@ class LocalExecutor:
                     return worker
                 self._lose(worker)
         self._shared = self._shared or SharedGraph(self._graph)
-        self._pool.append(_Worker.start(self._shared))
+        self._pool.append(_started(self._shared))
         return self._pool[-1]
 
     def _lose(self, worker: _Worker) -> None:
@@ -159,6 +161,14 @@ class _Worker:
     @classmethod
     def start(cls, shared: SharedGraph) -> _Worker:
         return cls(*start_process(_work, shared.head, shared.path, shared.places))
+
+
+def _started(shared: SharedGraph) -> _Worker:
+    """A worker; one that dies while it starts, before it has a task, is replaced as often as tasks are tried again."""
+    for _ in range(RETRIES):
+        with suppress(TrainingError):
+            return _Worker.start(shared)
+    return _Worker.start(shared)
 
 
 def _work(pipe: Any, head: bytes, path: Path, places: list[tuple[int, int]]) -> None:
