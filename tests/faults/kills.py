@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
 RESULTS = Path(__file__).resolve().parent / "kills.json"
 PER_FOLDER = 3  # kills before a command runs to its end
+UNHARMED = ("kills", "endings")
 COLUMNS = ("kills", "endings", "lost", "doubled", "different", "temporary files", "orphans", "shared memory")
 
 
@@ -311,14 +312,19 @@ def main() -> None:
             reference = command.essence(folder)
             tallies[title] = assault(command, reference, seconds, kills, place / title, rng, same=title != "auto")
             print(title, tallies[title].counts, *tallies[title].notes, sep="\n  ", flush=True)
-    rows = {title: tally.counts for title, tally in tallies.items()}
-    about = {"when": datetime.now(UTC).strftime("%Y-%m-%d"), "seed": options.seed, "cores": os.cpu_count()}
-    about |= {"python": platform.python_version()}
-    if options.save:
-        RESULTS.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
-        write_page(rows, about)
-    if any(count for row in rows.values() for column, count in row.items() if column not in ("kills", "endings")):
+            if options.save:
+                save({name: tally.counts for name, tally in tallies.items()}, options.seed)
+    counts = [count for tally in tallies.values() for column, count in tally.counts.items() if column not in UNHARMED]
+    if any(counts):
         raise SystemExit(1)
+
+
+def save(rows: dict[str, dict[str, int]], seed: int) -> None:
+    """Write down what was found so far."""
+    about = {"when": datetime.now(UTC).strftime("%Y-%m-%d"), "seed": seed, "cores": os.cpu_count()}
+    about |= {"python": platform.python_version()}
+    RESULTS.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
+    write_page(rows, about)
 
 
 def table(rows: dict[str, dict[str, int]]) -> str:

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from multiprocessing.connection import wait
@@ -21,6 +22,7 @@ from operator import length_hint
 from pathlib import Path
 from typing import Any, cast
 
+from gpcn.errors import TrainingError
 from gpcn.graph import Graph
 from gpcn.training.parallel import START, WORTH
 from gpcn.training.workers import start_process
@@ -120,7 +122,7 @@ class LocalExecutor:
         """Start the workers where there are none; whether one of them is ready to work."""
         self._shared = self._shared or SharedGraph(self._graph)
         while len(self._pool) < self.workers:
-            self._pool.append(_Worker.start(self._shared))
+            self._pool.append(_start_worker(self._shared))
         return any(worker.is_ready() for worker in self._pool)
 
     def _idle(self, busy: set[int]) -> _Worker:
@@ -130,7 +132,7 @@ class LocalExecutor:
                     return worker
                 self._lose(worker)
         self._shared = self._shared or SharedGraph(self._graph)
-        self._pool.append(_Worker.start(self._shared))
+        self._pool.append(_start_worker(self._shared))
         return self._pool[-1]
 
     def _lose(self, worker: _Worker) -> None:
@@ -194,6 +196,14 @@ class _Worker:
     @classmethod
     def start(cls, shared: SharedGraph) -> _Worker:
         return cls(*start_process(_work, shared.head, shared.path, shared.places))
+
+
+def _start_worker(shared: SharedGraph) -> _Worker:
+    """A worker; one that dies while it starts, before it has a task, is replaced as often as tasks are tried again."""
+    for _ in range(RETRIES):
+        with suppress(TrainingError):
+            return _Worker.start(shared)
+    return _Worker.start(shared)
 
 
 def _work(pipe: Any, head: bytes, path: Path, places: list[tuple[int, int]]) -> None:
