@@ -77,7 +77,7 @@ def test_kills_lose_nothing_and_repeat_nothing(graph_file: Path, tmp_path: Path)
     quiet, killed, number = tmp_path / "quiet", tmp_path / "killed", 0
     assert run(*words, "--out", quiet).returncode == 0
     expected = evaluations(quiet)
-    kills, target = 0, 0
+    kills = 0
     while kills < KILLS:
         start = words if not (killed / "study.json").exists() else ("--resume", killed, "--budget", 18)
         place = ("--out", killed) if start is words else ()
