@@ -40,6 +40,7 @@ from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
 
 OVERTIME = 1.05  # of the budget: when workers that do not listen are ended
+SELECTED = 0.97  # of the budget: when an ensemble has to be as it is
 RESERVE = 0.05  # of the budget, for choosing and writing
 PER_SPLIT, MOST_FOR_SPLITS = 0.06, 0.4  # of the budget, for training the chosen on splits that the search left out
 MEASURED = 3  # first configurations by which the speed of the machine is measured on a small graph
@@ -158,7 +159,7 @@ class _Job:
             failures = [each.failed for each in self.search.candidates.values() if each.failed]
             why = f"; the first said: {failures[0]}" if failures else "; give it more time with --budget"
             raise TrainingError(f"no configuration could be evaluated on {self.graph.name}{why}")
-        return select(Judge(self.graph, judged), rows), judged
+        return select(Judge(self.graph, judged), rows, self.start + SELECTED * self.seconds), judged
 
     def _keep_best_so_far(self) -> None:
         """Write the single best down while the search goes on, so that a kill leaves something to predict with."""
@@ -198,7 +199,9 @@ class _Job:
         for member in chosen:
             run = write_member(self.folder, self.graph, self.store, member.candidate, member.rule, numbers, self.source)
             runs += [run] * member.count
-        expected = expect(self.graph, judged, numbers, selection, self._majority(judged), self.seed)
+        expected = expect(
+            self.graph, judged, numbers, selection, self._majority(judged), self.seed, self.start + self.seconds
+        )
         result: dict[str, Any] = {
             **scores_of(self.graph, runs, numbers),
             "model": "auto",
@@ -241,7 +244,7 @@ def chosen_models(
     counts; and how they were chosen."""
     from gpcn.training.fitted import Fitted
 
-    executor: Executor = SerialExecutor(graph) if jobs in (None, 1) else LocalExecutor(graph, jobs)
+    executor: Executor = SerialExecutor(graph) if jobs in (None, 1) else LocalExecutor(graph, jobs, begin_here=True)
     with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:
         try:
             result = auto(graph, executor, out=folder, seconds=seconds, splits=[0], seed=seed)
