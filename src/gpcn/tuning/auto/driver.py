@@ -26,7 +26,7 @@ from gpcn.training.config import TrainConfig
 from gpcn.training.runs import Run, check_splits
 from gpcn.tuning.auto import account
 from gpcn.tuning.auto.account import Member
-from gpcn.tuning.auto.arenas import FOLDS, Arena, needs_folds, stages_for
+from gpcn.tuning.auto.arenas import FOLDS, Arena, needs_folds, split_arena, stages_for
 from gpcn.tuning.auto.candidates import Store
 from gpcn.tuning.auto.choice import FILE, members, scores_of, write_choice, write_member
 from gpcn.tuning.auto.ensemble import POOL, Judge, Selection, select
@@ -150,11 +150,11 @@ class _Job:
             self._keep_best_so_far()
 
     def _select(self) -> tuple[Selection, tuple[Arena, ...]]:
-        judged = self.stages[self.search.decisive()].arenas
+        decisive = self.stages[self.search.decisive()].arenas
+        measured = split_arena(self.graph, self.numbers[0])  # where the first were tried, if there was time for no more
+        choices = [arenas for arenas in (decisive, decisive[:1], (measured,)) if self.search.rows(arenas)]
+        judged = choices[0] if choices else decisive
         rows = self.search.rows(judged)
-        if not rows:
-            judged = judged[:1]
-            rows = self.search.rows(judged)
         if not rows:
             failures = [each.failed for each in self.search.candidates.values() if each.failed]
             why = f"; the first said: {failures[0]}" if failures else "; give it more time with --budget"
