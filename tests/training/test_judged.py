@@ -58,11 +58,13 @@ class TestAgainstOthers:
 
     def test_a_pause_changes_nothing(self, model: str, settings: dict[str, Any], graph: Graph) -> None:
         config = TrainConfig.of(model, epochs=20, **settings)
-        whole, first, second = (training(graph, config) for _ in range(3))
+        whole = training(graph, config)
         whole.run(1000)
+        first = training(graph, config)  # made when it is run: draws are those of the process
         first.run(6)
         state = first.state()
         first.chosen()  # what was taken before must not change
+        second = training(graph, config)
         second.restore(*state)
         second.run(1000)
         expected, paused = whole.chosen(), second.chosen()

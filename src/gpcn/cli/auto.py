@@ -97,7 +97,7 @@ def train_auto(
 
     seconds = read_seconds(budget)
     entries = None if portfolio is None else read_portfolio(portfolio)
-    executor = LocalExecutor(graph, jobs)
+    executor = LocalExecutor(graph, jobs, begin_here=True)
     try:
         result = choose(
             graph,

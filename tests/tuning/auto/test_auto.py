@@ -137,6 +137,17 @@ def test_few_labels_are_cross_validated_without_test_nodes(
     assert first["test_mean"] != second["test_mean"]
 
 
+def test_without_time_for_folds_what_was_measured_counts(
+    tiny: Graph, virtual: Callable[..., Clock], tmp_path: Path
+) -> None:
+    """The first few are measured on the split; then the time is over before any fold is."""
+    costs = iter([0.1] * 40)
+    virtual(lambda model: next(costs, 30.0))
+    result = auto(tiny, SerialExecutor(tiny), out=tmp_path, seconds=20, portfolio=SHORTEST)
+    assert result["judged_by"] in ("validation nodes", "cross-validation")
+    assert result["tried"]
+
+
 def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(even)
     options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO}

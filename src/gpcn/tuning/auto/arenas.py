@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.errors import TrainingError
 from gpcn.graph import Graph, Split
 from gpcn.splits import deal
-from gpcn.training.metrics import can_be_scored, score
+from gpcn.training.metrics import can_be_scored, definition, score
 from gpcn.training.probe import halves
 from gpcn.types import IntVector
 
@@ -29,7 +30,7 @@ SMALL = 1500  # nodes up to which all given splits can judge
 SEARCH_SPLITS, MOST_SPLITS = 3, 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Arena:
     """Trainings on `splits`, which together predict `nodes`.
 
@@ -121,8 +122,12 @@ def stages_for(
         folds = [fold_arena(graph, number, r, seed) for r in range(REPETITIONS) for number in numbers]
         per = len(numbers)
         return tuple(Stage(tuple(folds[: (r + 1) * per]), epochs) for r in range(REPETITIONS))
-    if not any(_scorable(graph, arena) for arena in outer):
-        return (Stage(tuple(outer[:1]), epochs),)
+    if not _scorable(graph, outer[0]):
+        title = definition(graph.metric).title
+        raise TrainingError(
+            f"the validation nodes of split {outer[0].number} have no score: all of one class, where {title} needs "
+            "two; choose another --metric, or other splits"
+        )
     if graph.num_nodes <= SMALL and len(outer) > 1:
         stages = [Stage(tuple(outer[:SEARCH_SPLITS]), epochs), Stage(tuple(outer[:MOST_SPLITS]), epochs)]
         return tuple(stages[: 1 if len(outer) <= SEARCH_SPLITS else 2])

@@ -45,7 +45,7 @@ class Judgement:
     best_epochs: dict[str, list[int]]
 
 
-@dataclass
+@dataclass(eq=False)
 class Candidate:
     """A configuration and its judgements by the name of the arena."""
 

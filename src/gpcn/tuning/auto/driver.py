@@ -26,7 +26,7 @@ from gpcn.training.config import TrainConfig
 from gpcn.training.runs import Run, check_splits
 from gpcn.tuning.auto import account
 from gpcn.tuning.auto.account import Member
-from gpcn.tuning.auto.arenas import FOLDS, Arena, needs_folds, stages_for
+from gpcn.tuning.auto.arenas import FOLDS, Arena, needs_folds, split_arena, stages_for
 from gpcn.tuning.auto.candidates import Store
 from gpcn.tuning.auto.choice import FILE, members, scores_of, write_choice, write_member
 from gpcn.tuning.auto.ensemble import POOL, Judge, Selection, select
@@ -40,6 +40,7 @@ from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
 
 OVERTIME = 1.05  # of the budget: when workers that do not listen are ended
+SELECTED = 0.97  # of the budget: when an ensemble has to be as it is
 RESERVE = 0.05  # of the budget, for choosing and writing
 PER_SPLIT, MOST_FOR_SPLITS = 0.06, 0.4  # of the budget, for training the chosen on splits that the search left out
 MEASURED = 3  # first configurations by which the speed of the machine is measured on a small graph
@@ -149,16 +150,16 @@ class _Job:
             self._keep_best_so_far()
 
     def _select(self) -> tuple[Selection, tuple[Arena, ...]]:
-        judged = self.stages[self.search.decisive()].arenas
+        decisive = self.stages[self.search.decisive()].arenas
+        measured = split_arena(self.graph, self.numbers[0])  # where the first were tried, if there was time for no more
+        choices = [arenas for arenas in (decisive, decisive[:1], (measured,)) if self.search.rows(arenas)]
+        judged = choices[0] if choices else decisive
         rows = self.search.rows(judged)
-        if not rows:
-            judged = judged[:1]
-            rows = self.search.rows(judged)
         if not rows:
             failures = [each.failed for each in self.search.candidates.values() if each.failed]
             why = f"; the first said: {failures[0]}" if failures else "; give it more time with --budget"
             raise TrainingError(f"no configuration could be evaluated on {self.graph.name}{why}")
-        return select(Judge(self.graph, judged), rows), judged
+        return select(Judge(self.graph, judged), rows, self.start + SELECTED * self.seconds), judged
 
     def _keep_best_so_far(self) -> None:
         """Write the single best down while the search goes on, so that a kill leaves something to predict with."""
@@ -198,7 +199,7 @@ class _Job:
         for member in chosen:
             run = write_member(self.folder, self.graph, self.store, member.candidate, member.rule, numbers, self.source)
             runs += [run] * member.count
-        expected = expect(self.graph, judged, numbers, selection, self.seed)
+        expected = expect(self.graph, judged, numbers, selection, self.seed, self.start + self.seconds)
         result: dict[str, Any] = {
             **scores_of(self.graph, runs, numbers),
             "model": "auto",
@@ -235,7 +236,7 @@ def chosen_models(
     counts; and how they were chosen."""
     from gpcn.training.fitted import Fitted
 
-    executor: Executor = SerialExecutor(graph) if jobs in (None, 1) else LocalExecutor(graph, jobs)
+    executor: Executor = SerialExecutor(graph) if jobs in (None, 1) else LocalExecutor(graph, jobs, begin_here=True)
     with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:
         try:
             result = auto(graph, executor, out=folder, seconds=seconds, splits=[0], seed=seed)

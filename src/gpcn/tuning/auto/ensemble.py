@@ -7,6 +7,8 @@ judged nodes selects is scored on the other. The same is done for the single bes
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ LEAST_LIKELY = 1e-6  # what a probability counts as at least
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """A candidate under one rule, with its judged predictions, one array per arena."""
 
@@ -84,8 +86,11 @@ class Judge:
         return self.gain(predictions, side), float(np.mean(likelihoods))
 
 
-def select(judge: Judge, rows: Sequence[Row]) -> Selection:
-    """The ensemble, or the single best where selecting does not pay."""
+def select(judge: Judge, rows: Sequence[Row], until: float = math.inf) -> Selection:
+    """The ensemble, or the single best where selecting does not pay.
+
+    When the clock (`time.monotonic`) passes `until`, averages stay as they are then.
+    """
     gains = [judge.gain(row.predictions) for row in rows]
     order = sorted(range(len(rows)), key=lambda index: (-gains[index], rows[index].number, rows[index].rule))
     pool = _pool([rows[index] for index in order])
@@ -94,9 +99,9 @@ def select(judge: Judge, rows: Sequence[Row]) -> Selection:
     for side in (0, 1):
         sided = [judge.gain(row.predictions, side) for row in pool]
         crosswise["single"].append(judge.gain(pool[int(np.argmax(sided))].predictions, 1 - side))
-        crosswise["ensemble"].append(judge.gain(_average(_greedy(judge, pool, sided, side)), 1 - side))
+        crosswise["ensemble"].append(judge.gain(_average(_greedy(judge, pool, sided, side, until)), 1 - side))
     ensemble, single = (float(np.mean(crosswise[name])) for name in ("ensemble", "single"))
-    picked = _greedy(judge, pool, [judge.gain(row.predictions) for row in pool])
+    picked = _greedy(judge, pool, [judge.gain(row.predictions) for row in pool], None, until)
     reached = judge.gain(_average(picked))
     members = Counter((row.number, row.rule) for row in picked)
     if ensemble > single and len(members) > 1 and reached >= top:
@@ -117,7 +122,7 @@ def _pool(ranked: Sequence[Row]) -> list[Row]:
     return chosen
 
 
-def _greedy(judge: Judge, pool: Sequence[Row], gains: Sequence[float], side: int | None = None) -> list[Row]:
+def _greedy(judge: Judge, pool: Sequence[Row], gains: Sequence[float], side: int | None, until: float) -> list[Row]:
     """Beginning with the best, always add whoever helps most, again where that helps; the best of all these averages.
 
     A second member rarely helps and a third often does, so it does not stop at the first that helps nobody.
@@ -125,7 +130,7 @@ def _greedy(judge: Judge, pool: Sequence[Row], gains: Sequence[float], side: int
     first = int(np.argmax(gains))
     picked, reached = [pool[first]], [gains[first]]
     total = [each.astype(np.float64) for each in pool[first].predictions]
-    while len(picked) < MOST_MEMBERS:
+    while len(picked) < MOST_MEMBERS and time.monotonic() < until:
         size = len(picked) + 1
         trials = [
             judge.rank([(sum_ + each) / size for sum_, each in zip(total, row.predictions, strict=True)], side)

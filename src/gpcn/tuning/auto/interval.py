@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +15,7 @@ from gpcn.tuning.auto.arenas import Arena
 from gpcn.tuning.auto.ensemble import Array, Selection
 
 REACH = 1.645  # standard deviations either way: 90 % where everything is as assumed
-DRAWS, FEWER_DRAWS = 200, 60
+DRAWS, FEWER_DRAWS, FEWEST_DRAWS = 200, 60, 30  # usually, of many nodes, and when the time is over
 MANY_NODES = 5000
 FEWEST_TEST_NODES = 10  # below which the test score is no estimate of anything
 
@@ -34,19 +36,20 @@ def expect(
     numbers: Sequence[int],
     selection: Selection,
     seed: int,
+    until: float = math.inf,
 ) -> Expectation:
     """The expected mean test score over the splits `numbers`.
 
     Its middle is the crosswise score of the whole choice. Its width has four sources: judged nodes are a sample
     (bootstrap), test nodes are another, choosing was optimistic (the distance from the crosswise score to the one on
-    all judged nodes), and splits differ.
+    all judged nodes), and splits differ. When the clock passes `until`, fewer draws have to do.
     """
     metric = definition(graph.metric)
     blended = selection.blended()
     rng = np.random.default_rng([seed, len(arenas)])
     spreads, differences, judged = [], [], []
     for arena, likely in zip(arenas, blended, strict=True):
-        own, against = _bootstrap(graph, arena, likely, arena.class_shares(graph), rng)
+        own, against = _bootstrap(graph, arena, likely, arena.class_shares(graph), rng, until)
         spreads.append(float(np.var(own)) if own.size else 0.0)
         differences.append(against)
         judged.append(arena.score(graph, likely))
@@ -75,13 +78,15 @@ def expect(
 
 
 def _bootstrap(
-    graph: Graph, arena: Arena, likely: Array, shares: Array, rng: np.random.Generator
+    graph: Graph, arena: Arena, likely: Array, shares: Array, rng: np.random.Generator, until: float
 ) -> tuple[Array, Array]:
     """Scores of redrawn judged nodes, and how much more they gain than the shares of the classes."""
     labels, size = graph.labels[arena.nodes], arena.nodes.size
     draws = DRAWS if size < MANY_NODES else FEWER_DRAWS
     scores, differences = [], []
-    for _ in range(draws):
+    for draw in range(draws):
+        if draw >= FEWEST_DRAWS and time.monotonic() > until:
+            break
         drawn = rng.integers(size, size=size)
         value = score(likely[drawn], labels[drawn], graph.metric, graph.positive)
         if value is None:

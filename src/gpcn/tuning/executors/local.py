@@ -33,14 +33,17 @@ READY = "ready"
 
 
 class LocalExecutor:
-    """`jobs` processes, started when they are needed; by default as many as cores, and only for work that lasts."""
+    """`jobs` processes, started when they are needed; by default as many as cores, and only for work that lasts.
 
-    def __init__(self, graph: Graph, jobs: int | None = None) -> None:
+    With `begin_here` this process begins alone whatever `jobs` says, and goes on until others have started.
+    """
+
+    def __init__(self, graph: Graph, jobs: int | None = None, *, begin_here: bool = False) -> None:
         self.workers = jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
         self._graph = graph
         self._alone = WORTH * START  # seconds of work at most before another process is started
         self._warm = False
-        self._here: Evaluator | None = Evaluator(graph) if jobs is None else None
+        self._here: Evaluator | None = Evaluator(graph) if jobs is None or begin_here else None
         self._shared: SharedGraph | None = None
         self._pool: list[_Worker] = []
 
@@ -126,7 +129,7 @@ class LocalExecutor:
         return any(worker.is_ready() for worker in self._pool)
 
     def _idle(self, busy: set[int]) -> _Worker:
-        for worker in list(self._pool):
+        for worker in sorted(self._pool, key=lambda other: not other.ready):
             if id(worker) not in busy:
                 if worker.process.is_alive():
                     return worker
@@ -163,6 +166,8 @@ class SharedGraph:
             self._file.seek(start)
             self._file.write(raw)
             self.places.append((start, raw.nbytes))
+        self.head_place = (self._file.tell(), len(self.head))  # through a pipe, starting would wait for who reads it
+        self._file.write(self.head)
         self._file.flush()
 
     def close(self) -> None:
@@ -195,7 +200,7 @@ class _Worker:
 
     @classmethod
     def start(cls, shared: SharedGraph) -> _Worker:
-        return cls(*start_process(_work, shared.head, shared.path, shared.places))
+        return cls(*start_process(_work, shared.head_place, shared.path, shared.places))
 
 
 def _start_worker(shared: SharedGraph) -> _Worker:
@@ -206,7 +211,10 @@ def _start_worker(shared: SharedGraph) -> _Worker:
     return _Worker.start(shared)
 
 
-def _work(pipe: Any, head: bytes, path: Path, places: list[tuple[int, int]]) -> None:
+def _work(pipe: Any, head_place: tuple[int, int], path: Path, places: list[tuple[int, int]]) -> None:
+    with path.open("rb") as stream:
+        stream.seek(head_place[0])
+        head = stream.read(head_place[1])
     evaluator = Evaluator(opened(head, path, places))
     import torch  # noqa: F401, which takes most of a start
 
