@@ -92,6 +92,8 @@ def test_parquet_columns_without_a_name_or_with_dots_are_read(tmp_path: Path) ->
     graph = load(edges, nodes=tmp_path / "n.parquet")
     assert "a.b" in (graph.feature_names or ())
     assert run_command("inspect", edges, "--nodes", tmp_path / "n.parquet").code == 0
+    pq.write_table(pa.table({"": ["a", "b", "c"], "label": ["x", "y", "x"]}), tmp_path / "n.parquet")
+    assert load(edges, nodes=tmp_path / "n.parquet").node_ids == ("a", "b", "c")
 
 
 def test_edges_without_a_header_are_noticed(tmp_path: Path) -> None:
