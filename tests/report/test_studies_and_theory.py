@@ -84,7 +84,7 @@ def test_auto_is_its_choice_its_reasons_and_its_first_member(graph: Graph, tmp_p
         Entry("majority", "label-propagation", {"alpha": 0.0, "layers": 1}),
         Entry("<b>bold</b>", "gpcn", {"hidden": 8, "epochs": 10}),
     ]
-    result = auto(graph, SerialExecutor(graph), out=tmp_path / "chosen", seconds=4, splits=[0], portfolio=entries)
+    result = auto(graph, SerialExecutor(graph), out=tmp_path / "chosen", seconds=6, splits=[0], portfolio=entries)
     written = report.write([tmp_path / "chosen"], tmp_path / "r.html")
     assert [section["kind"] for section in written["sections"]][:2] == ["auto", "run"]
     assert written["sections"][0]["name"] == "chosen"

@@ -30,6 +30,7 @@ class Evaluation:
     seconds: float
     end: float
     store: Store
+    needed: bool = False  # there is nothing else yet: two epochs are made, whatever time it is
 
     @property
     def short(self) -> bool:
@@ -53,6 +54,8 @@ class Evaluation:
         paused = self.store.paused(self.number, self.arena.name)
         if paused is not None:
             training.restore(*paused)
+        if self.needed:
+            training.run(2)
         training.run(self.epochs, min(deadline, until))
         if not training.usable:
             if until <= time.monotonic() < deadline:

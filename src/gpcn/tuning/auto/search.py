@@ -243,7 +243,8 @@ class Search:
     def _task(self, candidate: Candidate, arena: Arena, stage: int) -> Evaluation:
         share = SHARES[min(stage, len(SHARES) - 1)] * (self.end - self.start) * (2 if len(arena.splits) > 1 else 1)
         epochs = self.stages[stage].epochs
-        return Evaluation(candidate.number, candidate.config, arena, stage, epochs, share, self.end, self.store)
+        needed = not any(other.judgements for other in self.candidates.values())
+        return Evaluation(candidate.number, candidate.config, arena, stage, epochs, share, self.end, self.store, needed)
 
     # what came of it
 
