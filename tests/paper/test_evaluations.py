@@ -48,7 +48,7 @@ def test_the_key_depends_on_kind_split_and_every_setting() -> None:
 
 
 def test_a_training_that_diverges_is_an_answer(tmp_path: Path) -> None:
-    wild = Question("texas", TrainConfig.of("gpcn", hidden=8, gamma=1e30, epochs=20), 0)
+    wild = Question("texas", TrainConfig.of("gpcn", hidden=8, gamma=1e6, layers=8, epochs=20), 0)
     with Evaluations(tmp_path, 1) as some:
         (answer,) = some.answer([wild])
     assert "lower lr or gamma" in answer["failed"]

@@ -181,11 +181,11 @@ class TestCommitted:
 
     def test_the_chosen_recipes_reach_the_paper_within_a_deviation(self) -> None:
         for row in self.table:
-            if row["method"] in FAMILY and row["chosen"]:
+            if row["method"] in FAMILY and row["chosen"] and row["dataset"] in AT_HAND:
                 assert float(row["mean"]) >= float(row["paper_mean"]) - float(row["paper_std"]), row
 
     def test_most_cells_of_the_family_reach_the_mean_and_most_baselines_are_within_a_deviation(self) -> None:
-        chosen = [row for row in self.table if row["chosen"] and row["paper_mean"]]
+        chosen = [row for row in self.table if row["chosen"] and row["paper_mean"] and row["mean"]]
         family = [row for row in chosen if row["method"] in FAMILY]
         assert len(family) == 44
         assert sum(float(row["mean"]) >= float(row["paper_mean"]) for row in family) >= 34
@@ -208,6 +208,10 @@ class TestCommitted:
 
     def test_rows_are_of_all_splits_and_of_committed_code(self) -> None:
         for row in self.table:
+            if row["dataset"] not in AT_HAND:  # a clear row, nothing measured
+                assert row["status"].startswith("not available: ")
+                assert (row["mean"], row["splits"]) == ("", "0")
+                continue
             assert int(row["splits"]) == (5 if row["dataset"] in ("twitch-de", "deezer-europe") else 10)
             assert "+changes" not in row["commit"]
             assert row["status"] == ""

@@ -35,10 +35,14 @@ def folder(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in MODELS:
         config = TrainConfig.of("agpcn" if name == NASTY else name, hidden=8, epochs=25)
         train(graph, config, out=place / "runs" / name, jobs=1, source=source)
-    space = Space.of(["gpcn", "gcn"], fixed={"epochs": 6, "patience": 6, "hidden": 8}, tried={"gamma": [0.25, 1, 1e38]})
+    space = Space.of(
+        ["gpcn", "gcn"],
+        fixed={"epochs": 6, "patience": 6, "hidden": 8},
+        tried={"gamma": [0.25, 1, 1e6], "layers": [1, 8]},
+    )
     tune(
         graph, space, Plan.of([0, 1], 6, size=6), SerialExecutor(graph), out=place / "studies" / NASTY,
-        budget=Budget(configurations=24), source=source, first=[space.point("gpcn", {"gamma": 1e38})],
+        budget=Budget(configurations=24), source=source, first=[space.point("gpcn", {"gamma": 1e6, "layers": 8})],
     )  # fmt: skip
     bound = ("bound", place / "runs" / "gpcn-link", "--monte-carlo", 2, "--out", place / "bound.json")
     done = in_process(*bound)

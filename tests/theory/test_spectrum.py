@@ -84,7 +84,7 @@ def test_lanczos_sees_all_of_a_small_space(name: str) -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(40, 160), st.floats(0.02, 0.3), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)  # an error bar may be missed by one draw in many
 def test_lanczos_is_within_its_error_of_lapack(seed: int, n: int, share: float, directed: bool) -> None:
     links = (np.random.default_rng(seed).random((n, n)) < share).astype(float)
     links = links if directed else np.maximum(np.triu(links, 1), np.triu(links, 1).T)

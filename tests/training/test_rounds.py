@@ -218,7 +218,8 @@ def test_the_estimator_knows_them() -> None:
     probabilities = linked.predict_proba(made.features, adjacency=made.adjacency)
     np.testing.assert_allclose(probabilities.sum(1), 1)
     np.testing.assert_array_equal(probabilities, linked.transduced_)
-    rows = GPCNClassifier("trees", epochs=20).fit(made.features, made.labels)
+    with pytest.warns(UserWarning, match="fit was given no links"):
+        rows = GPCNClassifier("trees", epochs=20).fit(made.features, made.labels)
     np.testing.assert_array_equal(rows.predict_proba(made.features[:7]), rows.predict_proba(made.features)[:7])
 
 

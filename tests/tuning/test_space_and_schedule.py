@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
-from gpcn.tuning.portfolio import PORTFOLIO, SIGNALS
 
 from gpcn.errors import ConfigError
-from gpcn.training.config import TrainConfig
 from gpcn.tuning.proposal import propose
 from gpcn.tuning.schedule import Plan, Trial, advance
-from gpcn.tuning.space import FAMILY, Space, models_of
+from gpcn.tuning.space import Space, models_of
 from gpcn.tuning.summary import read_budget, read_seconds
 
 
@@ -28,24 +27,23 @@ def test_a_setting_that_models_share_is_one_dimension_where_their_choices_agree(
     assert "mu" not in dimensions
 
 
+POINTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("gpcn", {"lr": 0.01, "weight_decay": 1e-3, "dropout": 0.7, "layers": 2, "gamma": 1.0}),
+    ("gpcn-link", {"lr": 0.05, "hidden": 256, "layers": 1, "gamma": 2.0**-4, "mu": 0.1, "normalize_features": True}),
+    ("agpcn", {"layers": 4, "mlp_layers": 2, "gamma": 2.0**-6, "adaptive": "relative", "bias": True}),
+    ("agpcn-link", {"lr": 0.05, "dropout": 0.5, "layers": 4}),
+)
+
+
 def test_a_point_is_a_configuration_and_back() -> None:
     space = Space.of(models_of("family"), fixed={"epochs": 50})
-    for model, settings in PORTFOLIO:
+    for model, settings in POINTS:
         config = space.config(space.point(model, settings))
         assert config.model == model
         assert config["epochs"] == 50
         own = {name for name in settings if name in space.choices[model]}
         assert {name: config[name] for name in own} == {name: settings[name] for name in own}
     assert Space.from_json(space.describe()) == space
-
-
-def test_every_setting_of_the_portfolio_is_a_choice() -> None:
-    space = Space.of(FAMILY)
-    for model, settings in PORTFOLIO:
-        for name, value in settings.items():
-            assert name not in space.choices[model] or value in space.choices[model][name]
-    for _, model, settings in SIGNALS:
-        TrainConfig.of(model, **settings)
 
 
 def test_values_and_names_are_checked() -> None:

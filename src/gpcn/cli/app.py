@@ -26,7 +26,7 @@ SUMMARIES = {
     "bound": "Compute the generalization bound of a trained model: as the paper prints it, and as its proof "
     "supports it.",
     "spectrum": "Compute Σ|λ|^k of the normalized adjacency for k = 1..POWERS, and draw where its spectrum lies.",
-    "explain": "Take a prediction apart: features, neighbours at each hop, links.",
+    "explain": "Take a prediction apart: features, neighbours at each hop, links; exactly, to the single feature.",
     "report": "Write one HTML page that works offline: graph, comparison, search, learning, predictions, what "
     "carries them.",
     "reproduce": "Measure the paper's tables and ablations again, beside the paper's own numbers.",
