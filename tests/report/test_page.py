@@ -225,7 +225,7 @@ def test_bad_input_is_one_sentence(folder: Path, graph: Graph, tmp_path: Path) -
     with pytest.raises(DataError, match="holds runs on different graphs"):
         report.write(tmp_path / "all", out)
     (tmp_path / "all" / "two" / "split-00" / "epochs.csv").write_text("epoch,train_loss,val_loss,val_score\n1,2\n")
-    with pytest.raises(CheckpointError, match="epochs.csv is damaged"):
+    with pytest.raises(CheckpointError, match="epochs.csv does not have its checksum"):
         report.write(tmp_path / "all" / "two", out)
     assert not out.exists()
 
