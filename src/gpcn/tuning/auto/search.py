@@ -29,6 +29,7 @@ SHARES = (0.08, 0.15, 0.25, 0.4)  # of the time, for one evaluation of each stag
 LAST_SHARE = 0.25  # of the time in which new candidates have to give way to those that are ahead
 NO_NEW_SHARE = 0.1  # of the time in which a new candidate could not be judged in all arenas any more
 USUAL_EPOCHS = 150  # until patience runs out, on small graphs
+MOMENT = 1.0  # seconds in which nothing new is begun
 PARENTS = 6  # of the best, from which local search starts
 Log = Callable[[str], None]
 
@@ -193,6 +194,12 @@ class Search:
 
     def _from_portfolio(self) -> Evaluation | None:
         """The next entry whose shortest evaluation fits the time; the others are named."""
+        if self.left < MOMENT and self.candidates:
+            titles = [entry.title for entry in self.portfolio]
+            self.skipped |= dict.fromkeys(titles, "no time was left")
+            self.portfolio = []
+            self.log(f"skipped, for no time is left: {', '.join(titles)}")
+            return None
         while self.portfolio:
             entry = self.portfolio.pop(0)
             config = entry.config(self.graph, self.seed)
