@@ -132,7 +132,9 @@ def read_edge_list(path: Path) -> pa.Table:
 def _header(path: Path) -> Header:
     _check_text(path)
     with io.TextIOWrapper(_open(path), encoding="utf-8-sig", newline="") as stream:
-        skip, line = next((number, line) for number, line in enumerate(stream, start=1) if line.strip())
+        skip, line = next(((number, line) for number, line in enumerate(stream, start=1) if line.strip()), (0, ""))
+    if not line:
+        raise DataError(f"{path} is empty: it has blanks and control characters alone; expected a table")
     delimiter = _delimiter(path, line)
     if line.count('"') % 2:
         raise DataError(f"{path} has an unclosed quote or a line break inside its header; put every name on one line")
