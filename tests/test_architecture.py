@@ -50,7 +50,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "paper": CORE | {"data", "nn", "training", "theory", "paper", "drawing"},
     "explanation": CORE | {"nn", "training", "sentences"},
     "sentences": set(),
-    "joint_explanation": CORE | {"training", "explanation"},
+    "joint_explanation": CORE | {"training", "explanation", "sentences"},
     "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
     "partial_labels": {"types"},
     "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},

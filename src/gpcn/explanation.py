@@ -42,13 +42,15 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
     and what the `top` nodes of each part and the `top` features are chosen by. A feature's share is exact
     (`nn.attribution`): what it gives as the node's own, and what it gives as a feature of `others`.
     """
-    return account_of(run, graph, node, chosen_split(run, split), None, top)
+    account = account_of(run, graph, node, chosen_split(run, split), None, top)
+    return {**account, "features": account["features"][:top], "sentences": sentences(account)}
 
 
 def account_of(
     run: Run, graph: Graph, node: str, number: int, pair: tuple[int, int] | None, top: int
 ) -> dict[str, Any]:
-    """The same for the model of split `number`, about a `pair` of classes (default: the two it finds likeliest)."""
+    """The same with all features and no sentences, for the model of split `number`, about a `pair` of classes (default:
+    the two it finds likeliest)."""
     place = position(graph, node)
     fitted = Fitted.of(run, graph, torch.float64)
     model = fitted.model(number)
@@ -74,7 +76,7 @@ def account_of(
         ]
         behind.append({"part": found.part, "nodes": len(found.nodes), "top": told})
     features, origins = _features(fitted, decomposition.checked(model), place, winner, runner_up)
-    account = {
+    return {
         "run": str(run.path),
         "model": run.config.model,
         "graph": graph.name,
@@ -89,11 +91,10 @@ def account_of(
         "sum": shares(logits),
         "parts": [{"part": name, **shares(part)} for name, part in parts.items()],
         "sources": behind,
-        "features": features[:top],
+        "features": features,
         "origins": origins,
         "notes": list(fitted.notes),
     }
-    return account | {"sentences": sentences(account)}
 
 
 def _features(

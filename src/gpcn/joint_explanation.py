@@ -13,6 +13,7 @@ import torch
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.explanation import account_of, can_be_explained, position
 from gpcn.graph import Graph
+from gpcn.sentences import sentences
 from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
 
@@ -53,7 +54,7 @@ def explain_average(
         notes.append(f"{share:.0%} of the average comes from members that cannot be decomposed: {listed}")
     if len(able) > 1:
         notes.append(f"parts are means over {len(able)} members' logits; the probabilities are of all members")
-    return {
+    account = {
         **{name: first[name] for name in ("graph", "split", "node", "label", "role")},
         "run": str(distinct[0].path.parent.parent),
         "model": "auto",
@@ -65,6 +66,10 @@ def explain_average(
         "sum": _mean([(weight, account["sum"]) for weight, account in weighted]),
         "parts": _parts(weighted),
         "sources": _sources(weighted, top),
+        "features": _features(weighted)[:top],
+        "origins": {
+            name: sum(weight * account["origins"][name] for weight, account in weighted) for name in first["origins"]
+        },
         "members": [
             {
                 "run": run.path.name,
@@ -76,6 +81,7 @@ def explain_average(
         ],
         "notes": notes,
     }
+    return {**account, "sentences": sentences(account)}
 
 
 def _split_of_all(runs: Sequence[Run], split: int | None) -> int:
@@ -106,6 +112,17 @@ def _parts(weighted: Sequence[tuple[float, dict[str, Any]]]) -> list[dict[str, A
         for part in account["parts"]:
             named.setdefault(part["part"], []).append((weight, part))
     return [{"part": name, **_mean(shares)} for name, shares in named.items()]
+
+
+def _features(weighted: Sequence[tuple[float, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The mean share of each feature, the largest first; a member that does not use one gives nothing to it."""
+    shares: dict[str, dict[str, Any]] = {}
+    for weight, account in weighted:
+        for feature in account["features"]:
+            total = shares.setdefault(feature["feature"], {"feature": feature["feature"]})
+            for name in ("margin", "itself", "others"):
+                total[name] = total.get(name, 0.0) + weight * feature[name]
+    return sorted(shares.values(), key=lambda feature: -abs(feature["margin"]))
 
 
 def _sources(weighted: Sequence[tuple[float, dict[str, Any]]], top: int) -> list[dict[str, Any]]:

@@ -171,6 +171,9 @@ def test_explanation_is_the_average_of_the_members(ring: Graph, chosen: Chosen) 
     account = explain_average(runs, ring, "5", top=3)
     for shares in ("winner", "margin"):
         assert sum(part[shares] for part in account["parts"]) == pytest.approx(account["sum"][shares])
+    assert sum(account["origins"].values()) == pytest.approx(account["sum"]["margin"])
+    assert len(account["features"]) == 3
+    assert account["sentences"][0].startswith(f"5 is predicted {account['predicted']} with ")
     likely = vote(runs, ring).probabilities[5]
     assert account["probability"] == pytest.approx(likely.max(), abs=1e-5)
     assert sum(member["share"] for member in account["members"]) == pytest.approx(1)
