@@ -109,6 +109,22 @@ def study_essence(folder: Path) -> Any:
     return {key: {**told, "seconds": None} for key, told in outcomes(folder).items()}
 
 
+def auto_evaluations(folder: Path) -> dict[str, str]:
+    """The evaluations of `auto` that came to their end, with the checksum of what they predict.
+
+    One that was paused goes on from there, and members follow what is known, so neither is bound to stay.
+    """
+    found = {}
+    for file in sorted(folder.glob("candidates/*/*.json")):
+        if file.name == "candidate.json" or file.name.startswith("state-"):
+            continue
+        evaluation = json.loads(file.read_text())
+        if evaluation["told"]["finished"]:
+            config = json.loads((file.parent / "candidate.json").read_text())["config"]
+            found[f"{json.dumps(config, sort_keys=True)} {file.stem}"] = evaluation["sha256"]
+    return found
+
+
 def graph_essence(folder: Path) -> Any:
     """What a converted graph holds."""
     from gpcn import load
@@ -149,19 +165,13 @@ def commands(material: Path) -> dict[str, Command]:
     def nothing(folder: Path) -> dict[str, str]:
         return {}
 
-    def of_auto(folder: Path) -> dict[str, str]:
-        return study_digests(folder / "study") | digests(folder, f"members/*/{results}")
-
-    def auto_essence(folder: Path) -> Any:
-        return {**study_essence(folder / "study"), **run_essence(folder / "members")}
-
     judges: dict[str, tuple[Callable[[Path], dict[str, str]], Callable[[Path], Any]]] = {
         "train": (lambda folder: digests(folder, results), run_essence),
         "compare": (lambda folder: digests(folder, f"*/{results}"), run_essence),
         "convert": (nothing, graph_essence),
         "report": (nothing, page_essence),
         "tune": (study_digests, study_essence),
-        "auto": (of_auto, auto_essence),
+        "auto": (auto_evaluations, auto_evaluations),
         "reproduce": (lambda folder: digests(folder, "evaluations/*/*.json"), answers),
     }
     return {title: Command(line, *judges[title]) for title, line in lines.items()}
@@ -313,10 +323,16 @@ def main() -> None:
             tallies[title] = assault(command, reference, seconds, kills, place / title, rng, same=title != "auto")
             print(title, tallies[title].counts, *tallies[title].notes, sep="\n  ", flush=True)
             if options.save:
-                save({name: tally.counts for name, tally in tallies.items()}, options.seed)
+                counts = {name: tally.counts for name, tally in tallies.items()}
+                save({**(_saved_rows() if options.only else {}), **counts}, options.seed)
     counts = [count for tally in tallies.values() for column, count in tally.counts.items() if column not in UNHARMED]
     if any(counts):
         raise SystemExit(1)
+
+
+def _saved_rows() -> dict[str, dict[str, int]]:
+    """What was written down of all commands before."""
+    return dict(json.loads(RESULTS.read_text())["rows"]) if RESULTS.is_file() else {}
 
 
 def save(rows: dict[str, dict[str, int]], seed: int) -> None:
