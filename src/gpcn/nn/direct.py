@@ -68,6 +68,7 @@ class DirectPass:
         self.terms = rule_for(model)
         self.sparse_dropout: SparseDropout | None = None
         self.error = self.weights.new_zeros(self.x.shape[0], model.num_classes)  # of the logits; zero but for `train`
+        self.blocks = self.error.new_empty(1 + sum(model.depths), *self.error.shape)  # overwritten by each pass
 
     def __call__(self, drops: bool) -> tuple[Tensor, Tensor]:
         """Set every weight's gradient; the training loss, and all logits with nothing dropped."""
@@ -116,22 +117,15 @@ class DirectPass:
     def _logits(self, hidden: Tensor, pieces: Pieces) -> Tensor:
         powers, classes, _ = pieces.terms.shape
         product = pieces.terms.flatten(0, 1) @ hidden.T  # [powers * C, N]: a few long rows multiply fastest
-        blocks = product.view(powers, classes, -1).transpose(1, 2)  # [powers, N, C]
-        links = {
-            self._first_power(join): link
-            for link, join in zip(pieces.links, self.joins, strict=True)
-            if join is not None
-        }
-
-        def power(k: int) -> Tensor:
-            block = hidden.new_empty(blocks.shape[1:])
-            if pieces.bias is None:
-                block.copy_(blocks[k])
-            else:
-                torch.add(blocks[k], pieces.bias[k], out=block)
-            return block.add_(links[k]) if k in links else block
-
-        total = horner_(self.reading.operators, self.model.depths, power)
+        lying, blocks = product.view(powers, classes, -1).transpose(1, 2), self.blocks  # [powers, N, C]
+        if pieces.bias is None:
+            blocks.copy_(lying)
+        else:
+            torch.add(lying, pieces.bias.unsqueeze(1), out=blocks)
+        for link, join in zip(pieces.links, self.joins, strict=True):
+            if join is not None:
+                blocks[self._first_power(join)].add_(link)
+        total = horner_(self.reading.operators, self.model.depths, lambda k: blocks[k] if k else blocks[0].clone())
         for operator, link, join in zip(self.reading.links, pieces.links, self.joins, strict=True):
             if join is None:
                 multiply_add_(total, operator.matrix, link)

@@ -1,30 +1,32 @@
 """Dropout that costs a fraction of PyTorch's on the CPU, alone and together with the ReLU before it.
 
-PyTorch draws one random number per entry. Here every 64-bit draw decides four entries, with probabilities exact to
-2^-16, from a fast generator that PyTorch's seeds anew each time, so `torch.manual_seed` and everything built on it work
-as usual (see `randomness`). Masks are drawn and applied piece by piece, small enough to stay in the cache.
+PyTorch draws one random number per entry and step. Here a table of masks is drawn once per probability, always the same
+two million independent draws, and a step multiplies by a stretch of it that starts at a random place. What is random
+about a step is where its stretches start, drawn as `torch.manual_seed` and everything built on it decide (see
+`randomness`): entries of one stretch are independent of each other, and two steps have the same mask once in a million.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import Function
 
 from gpcn.errors import ConfigError
 from gpcn.nn.operator import SparseOperator
-from gpcn.nn.randomness import current_generator, draw_seed, generator_on
+from gpcn.nn.randomness import current_generator, generator_on
 
 DRAWN_HERE = (torch.float32, torch.float64)
-LEVELS = 1 << 16
-PIECE = 1 << 17  # entries; what is drawn and compared for them stays in the cache
+LEVELS = 1 << 16  # probabilities are exact to one of these
+TABLE, STRETCH = 1 << 21, 1 << 19  # entries; a larger tensor takes several stretches
+TABLE_SEED = 20_260_101
 
 
 def check_probability(p: float) -> float:
@@ -40,8 +42,8 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
         return x
     if _by_torch(x):
         return _torch_dropout(x, p)
-    mask = torch.full_like(x, 1 / (1 - p), memory_format=torch.contiguous_format, requires_grad=False)
-    return x * _zero_some_(mask, p)
+    masks = [mask for _, mask in _masks(x.numel(), p, x.dtype)]
+    return x * (masks[0] if len(masks) == 1 else torch.cat(masks)).view(x.shape)
 
 
 def dropout_sparse(x: SparseOperator, p: float, training: bool) -> SparseOperator:
@@ -58,7 +60,7 @@ def relu_dropout_(x: Tensor, p: float, training: bool) -> Tensor:
     if _by_torch(x) or not x.is_contiguous():
         return _torch_dropout(F.relu(x), p)
     if not torch.is_grad_enabled():
-        return _zero_some_(x.relu_(), p).mul_(1 / (1 - p))
+        return _drop_(x.relu_(), p)
     result: Tensor = _ReluDropout.apply(x, p)  # type: ignore[no-untyped-call]
     return result
 
@@ -73,7 +75,7 @@ class _ReluDropout(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
-        _zero_some_(x.relu_(), p).mul_(1 / (1 - p))
+        _drop_(x.relu_(), p)
         ctx.mark_dirty(x)
         ctx.save_for_backward(x)
         ctx.scale = 1 / (1 - p)
@@ -85,25 +87,30 @@ class _ReluDropout(Function):
         return torch.ops.aten.threshold_backward(grads[0], output, 0).mul_(ctx.scale), None
 
 
-def _zero_some_(x: Tensor, p: float) -> Tensor:
-    """Zero entries of a contiguous CPU tensor with probability `p`, in place."""
-    flat = x.detach().view(-1).numpy()
-    with np.errstate(invalid="ignore"):  # a diverging model has infinite entries; its loss says so
-        for start, keep in _kept(flat.size, p):
-            piece = flat[start : start + keep.size]
-            np.multiply(piece, keep, out=piece)
+def _drop_(x: Tensor, p: float) -> Tensor:
+    """Zero entries of a contiguous CPU tensor with probability `p` and scale the others, in place."""
+    flat = x.detach().view(-1)
+    for part, mask in _masks(flat.numel(), p, x.dtype):
+        flat[part].mul_(mask)
     return x
 
 
-def _kept(size: int, p: float) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Which of `size` entries stay, piece by piece: where a piece starts, and its mask, overwritten by the next."""
+def _masks(size: int, p: float, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+    """By what `size` entries are multiplied, 0 or `1 / (1 - p)`: parts of them, and a stretch of the table for each."""
+    table = mask_table(p, dtype)
+    stretches = max(1, -(-size // STRETCH))
+    starts = torch.randint(TABLE - STRETCH, (stretches,), generator=current_generator())
+    for number, start in enumerate(starts.tolist()):
+        part = slice(number * STRETCH, min((number + 1) * STRETCH, size))
+        yield part, table[start : start + part.stop - part.start]
+
+
+@functools.lru_cache(maxsize=4)
+def mask_table(p: float, dtype: torch.dtype) -> Tensor:
+    """`[TABLE]` independent draws, 0 with probability `p` and `1 / (1 - p)` otherwise; four of a 64-bit number."""
     threshold = np.int16(min(round(p * LEVELS), LEVELS - 1) - LEVELS // 2)
-    source = np.random.SFC64(draw_seed())  # twice as fast as torch's own, and seeded by it
-    buffer = np.empty(min(PIECE, size), dtype=np.bool_)
-    for start in range(0, size, PIECE):
-        count = min(PIECE, size - start)
-        bits = source.random_raw((count + 3) // 4).view(np.int16)[:count]
-        yield start, np.greater_equal(bits, threshold, out=buffer[:count])
+    bits = np.random.SFC64(TABLE_SEED).random_raw(TABLE // 4).view(np.int16)
+    return torch.from_numpy(bits >= threshold).to(dtype).mul_(1 / (1 - p))
 
 
 class SparseDropout:
@@ -116,19 +123,15 @@ class SparseDropout:
 
     def __init__(self, x: SparseOperator, p: float) -> None:
         self.p = check_probability(p)
-        values = x.matrix.values()
-        self.scaled = (values * (1 / (1 - p))).numpy()
-        self.values = torch.empty_like(values)
+        self.given = x.matrix.values()
+        self.values, self.turned = torch.empty_like(self.given), torch.empty_like(self.given)
         self.order = x.transpose_order()
-        self.turned = torch.empty_like(values)
         self.operator = x.with_stored_values(self.values, self.turned)
 
     def __call__(self) -> SparseOperator:
         """The features with other entries zeroed than the last time; the result of that time changes with it."""
-        target = self.values.numpy()
-        for start, keep in _kept(target.size, self.p):
-            part = slice(start, start + keep.size)
-            np.multiply(self.scaled[part], keep, out=target[part])
+        for part, mask in _masks(len(self.given), self.p, self.given.dtype):
+            torch.mul(self.given[part], mask, out=self.values[part])
         torch.index_select(self.values, 0, self.order, out=self.turned)
         return self.operator
 
