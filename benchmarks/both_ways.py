@@ -4,7 +4,8 @@
 
 For each model and dataset the recipe whose committed training was the shorter one, on its first splits. The committed
 side is `results/splits.csv`, made by the commit that its rows name; nothing of it is changed. Evaluations are kept in
-`--out`, and the same command goes on from there. `--save` writes benchmarks/both_ways.json.
+`--out`, and the same command goes on from there. `--save` writes benchmarks/both_ways.json
+and the table of docs/performance.md.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import machine
+from benchmarks.performance_page import PAGE, both_ways_table, put_between
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations
 from gpcn.paper.published import FAMILY
@@ -76,7 +78,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=10, help="how many of the first ones")
     parser.add_argument("--out", type=Path, default=Path("both-ways"), help="folder for what was trained")
     parser.add_argument("--jobs", type=int, default=None)
-    parser.add_argument("--save", action="store_true", help="write benchmarks/both_ways.json")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/both_ways.json and docs/performance.md")
     options = parser.parse_args()
     compared = []
     with Evaluations(options.out, options.jobs) as evaluations:
@@ -88,6 +90,8 @@ def main() -> None:
     if options.save:
         document = {"machine": machine(), "rows": compared}
         (HERE / "both_ways.json").write_text(json.dumps(document, indent=1) + "\n")
+        within = f"{len(compared) - len(outside)} of {len(compared)} means are within a third of a committed deviation."
+        put_between(PAGE, "both-ways", both_ways_table(compared) + "\n\n" + within)
 
 
 def line(row: dict[str, Any]) -> str:
