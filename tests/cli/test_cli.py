@@ -311,5 +311,16 @@ def test_help_says_what_commands_say_of_themselves_and_imports_none_of_them() ->
     subprocess.run([sys.executable, "-c", heavy], check=True)
 
 
+def test_a_training_does_not_wait_for_packages_that_it_does_not_use() -> None:
+    code = (
+        "import sys; import gpcn; from gpcn.cli import train, progress; from gpcn.training import runs; "
+        "from gpcn.tuning import budget; "
+        "gpcn.train(gpcn.synthesize(nodes=60, splits=1), gpcn.TrainConfig.of('gpcn', epochs=2)); "
+        "print(*{'sklearn', 'optuna', 'sqlalchemy', 'networkx', 'torch_geometric', 'pandas'} & set(sys.modules))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert answer.stdout.split() == []
+
+
 def test_a_command_that_is_nearly_right() -> None:
     assert "Did you mean 'train'" in gpcn("trian").stderr
