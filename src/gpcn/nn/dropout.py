@@ -42,8 +42,15 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
         return x
     if _by_torch(x):
         return _torch_dropout(x, p)
-    masks = [mask for _, mask in _masks(x.numel(), p, x.dtype)]
-    return x * (masks[0] if len(masks) == 1 else torch.cat(masks)).view(x.shape)
+    return x * _whole_mask(x.numel(), p, x.dtype).view(x.shape)
+
+
+def dropout_of_rows(x: Tensor, p: float, rows: Tensor | None, count: int) -> Tensor:
+    """`dropout` of some rows of a matrix that has `count`, with the draws that all of them would have had."""
+    if rows is None or _by_torch(x):
+        return dropout(x, p, True)
+    masks = _whole_mask(count * x.shape[1], p, x.dtype).view(count, x.shape[1])
+    return masks.index_select(0, rows).mul_(x)
 
 
 def dropout_sparse(x: SparseOperator, p: float, training: bool) -> SparseOperator:
@@ -105,6 +112,12 @@ def _masks(size: int, p: float, dtype: torch.dtype) -> Iterator[tuple[slice, Ten
         yield part, table[start : start + part.stop - part.start]
 
 
+def _whole_mask(size: int, p: float, dtype: torch.dtype) -> Tensor:
+    """`[size]` entries of the table, not to be changed."""
+    masks = [mask for _, mask in _masks(size, p, dtype)]
+    return masks[0] if len(masks) == 1 else torch.cat(masks)
+
+
 @functools.lru_cache(maxsize=4)
 def mask_table(p: float, dtype: torch.dtype) -> Tensor:
     """`[TABLE]` independent draws, 0 with probability `p` and `1 / (1 - p)` otherwise; four of a 64-bit number."""
@@ -119,10 +132,12 @@ class SparseDropout:
     Args:
         x: the features; they stay as they are.
         p: share of entries zeroed.
+        entries: where `x` is some rows of larger features, the numbers of its entries among theirs.
+        stored: how many entries those have.
     """
 
-    def __init__(self, x: SparseOperator, p: float) -> None:
-        self.p = check_probability(p)
+    def __init__(self, x: SparseOperator, p: float, entries: Tensor | None = None, stored: int | None = None) -> None:
+        self.p, self.entries, self.stored = check_probability(p), entries, x.nnz if stored is None else stored
         self.given = x.matrix.values()
         self.values, self.turned = torch.empty_like(self.given), torch.empty_like(self.given)
         self.order = x.transpose_order()
@@ -130,8 +145,12 @@ class SparseDropout:
 
     def __call__(self) -> SparseOperator:
         """The features with other entries zeroed than the last time; the result of that time changes with it."""
-        for part, mask in _masks(len(self.given), self.p, self.given.dtype):
-            torch.mul(self.given[part], mask, out=self.values[part])
+        if self.entries is None:
+            for part, mask in _masks(self.stored, self.p, self.given.dtype):
+                torch.mul(self.given[part], mask, out=self.values[part])
+        else:
+            torch.index_select(_whole_mask(self.stored, self.p, self.given.dtype), 0, self.entries, out=self.values)
+            self.values.mul_(self.given)
         torch.index_select(self.values, 0, self.order, out=self.turned)
         return self.operator
 
