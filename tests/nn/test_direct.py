@@ -110,6 +110,17 @@ def test_a_region_is_what_the_powers_of_its_operators_touch() -> None:
         assert np.array_equal(region.reached(operators, depths, nodes, 80), touched)
 
 
+def test_of_large_data_only_a_small_part_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = synthesize(nodes=200, degree=1, directed=True, features=6, splits=1, seed=3)
+    operator = SparseOperator.from_scipy(graph.adjacency)
+    everything = region.whole(torch.tensor(graph.features), (operator,), ())
+    many, few = torch.arange(90), torch.arange(12)
+    assert all(region.region_around(nodes, everything, (1,)).rows is not None for nodes in (many, few))
+    monkeypatch.setattr(region, "LARGE", everything.size_in_bytes())
+    assert region.region_around(many, everything, (1,)) is everything
+    assert len(region.region_around(few, everything, (1,))) < 80
+
+
 def test_a_pass_takes_turns_with_and_without_dropout() -> None:
     graph = synthesize(nodes=120, degree=2, directed=True, features=6, splits=1, seed=3)
     labels, split = torch.tensor(graph.labels), graph.splits[0]

@@ -21,6 +21,7 @@ from gpcn.nn.operator import SparseOperator
 from gpcn.nn.polynomial import Operators, transposed
 
 WORTHWHILE = 0.85  # share of all rows up to which cutting them out pays
+LARGE, WORTHWHILE_IN_LARGE = 1 << 28, 0.4  # bytes from which on the copies must be much smaller than what they are of
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class Region:
         """How many rows."""
         return self.x.shape[0]
 
+    def size_in_bytes(self) -> int:
+        """Of features and operators, about."""
+        stored = [*self.operators, *self.links, *([self.x] if isinstance(self.x, SparseOperator) else [])]
+        dense = 0 if isinstance(self.x, SparseOperator) else self.x.nbytes
+        return dense + sum(2 * operator.nnz * (4 + operator.dtype.itemsize) for operator in stored)
+
     def at(self, nodes: Tensor) -> Tensor:
         """Where `nodes` stand among the rows."""
         return nodes if self.positions is None else self.positions[nodes]
@@ -72,7 +79,7 @@ def whole(x: Features, operators: Operators, links: Operators) -> Region:
 def region_around(nodes: Tensor, everything: Region, depths: Sequence[int]) -> Region:
     """What the logits of `nodes` depend on, where that is a part worth cutting out of `everything`."""
     inside = reached(everything.operators, depths, nodes.numpy(), len(everything))
-    if inside.sum() > WORTHWHILE * inside.size:
+    if inside.sum() > (WORTHWHILE if everything.size_in_bytes() < LARGE else WORTHWHILE_IN_LARGE) * inside.size:
         return everything
     rows = np.flatnonzero(inside)
     positions = np.full(inside.size, -1)
