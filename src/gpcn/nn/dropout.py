@@ -1,32 +1,30 @@
 """Dropout that costs a fraction of PyTorch's on the CPU, alone and together with the ReLU before it.
 
-PyTorch draws one random number per entry and step. Here a table of masks is drawn once per probability, always the same
-two million independent draws, and a step multiplies by a stretch of it that starts at a random place. What is random
-about a step is where its stretches start, drawn as `torch.manual_seed` and everything built on it decide (see
-`randomness`): entries of one stretch are independent of each other, and two steps have the same mask once in a million.
+PyTorch draws one random number per entry. Here every 64-bit draw decides four entries, with probabilities exact to
+2^-16, from a fast generator that PyTorch's seeds anew each time, so `torch.manual_seed` and everything built on it work
+as usual (see `randomness`). Masks are drawn and applied piece by piece, small enough to stay in the cache.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import Function
 
 from gpcn.errors import ConfigError
 from gpcn.nn.operator import SparseOperator
-from gpcn.nn.randomness import current_generator, generator_on
+from gpcn.nn.randomness import current_generator, draw_seed, generator_on
 
 DRAWN_HERE = (torch.float32, torch.float64)
-LEVELS = 1 << 16  # probabilities are exact to one of these
-TABLE, STRETCH = 1 << 21, 1 << 19  # entries; a larger tensor takes several stretches
-TABLE_SEED = 20_260_101
+LEVELS = 1 << 16
+PIECE = 1 << 17  # entries; what is drawn and compared for them stays in the cache
 
 
 def check_probability(p: float) -> float:
@@ -42,15 +40,19 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
         return x
     if _by_torch(x):
         return _torch_dropout(x, p)
-    return x * _whole_mask(x.numel(), p, x.dtype).view(x.shape)
+    mask = torch.full_like(x, 1 / (1 - p), memory_format=torch.contiguous_format, requires_grad=False)
+    return x * _zero_some_(mask, p)
 
 
 def dropout_of_rows(x: Tensor, p: float, rows: Tensor | None, count: int) -> Tensor:
-    """`dropout` of some rows of a matrix that has `count`, with the draws that all of them would have had."""
+    """`dropout` of some rows (in ascending order) of a matrix that has `count`, with the draws that all would have."""
     if rows is None or _by_torch(x):
         return dropout(x, p, True)
-    masks = _whole_mask(count * x.shape[1], p, x.dtype).view(count, x.shape[1])
-    return masks.index_select(0, rows).mul_(x)
+    result = x * (1 / (1 - p))
+    target = result.numpy()
+    for part, keep in _kept_of_rows(rows.numpy(), count, x.shape[1], p):
+        np.multiply(target[part], keep, out=target[part])
+    return result
 
 
 def dropout_sparse(x: SparseOperator, p: float, training: bool) -> SparseOperator:
@@ -67,7 +69,7 @@ def relu_dropout_(x: Tensor, p: float, training: bool) -> Tensor:
     if _by_torch(x) or not x.is_contiguous():
         return _torch_dropout(F.relu(x), p)
     if not torch.is_grad_enabled():
-        return _drop_(x.relu_(), p)
+        return _zero_some_(x.relu_(), p).mul_(1 / (1 - p))
     result: Tensor = _ReluDropout.apply(x, p)  # type: ignore[no-untyped-call]
     return result
 
@@ -82,7 +84,7 @@ class _ReluDropout(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
-        _drop_(x.relu_(), p)
+        _zero_some_(x.relu_(), p).mul_(1 / (1 - p))
         ctx.mark_dirty(x)
         ctx.save_for_backward(x)
         ctx.scale = 1 / (1 - p)
@@ -94,36 +96,42 @@ class _ReluDropout(Function):
         return torch.ops.aten.threshold_backward(grads[0], output, 0).mul_(ctx.scale), None
 
 
-def _drop_(x: Tensor, p: float) -> Tensor:
-    """Zero entries of a contiguous CPU tensor with probability `p` and scale the others, in place."""
-    flat = x.detach().view(-1)
-    for part, mask in _masks(flat.numel(), p, x.dtype):
-        flat[part].mul_(mask)
+def _zero_some_(x: Tensor, p: float) -> Tensor:
+    """Zero entries of a contiguous CPU tensor with probability `p`, in place."""
+    flat = x.detach().view(-1).numpy()
+    with np.errstate(invalid="ignore"):  # a diverging model has infinite entries; its loss says so
+        for start, keep in _kept(flat.size, p):
+            piece = flat[start : start + keep.size]
+            np.multiply(piece, keep, out=piece)
     return x
 
 
-def _masks(size: int, p: float, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-    """By what `size` entries are multiplied, 0 or `1 / (1 - p)`: parts of them, and a stretch of the table for each."""
-    table = mask_table(p, dtype)
-    stretches = max(1, -(-size // STRETCH))
-    starts = torch.randint(TABLE - STRETCH, (stretches,), generator=current_generator())
-    for number, start in enumerate(starts.tolist()):
-        part = slice(number * STRETCH, min((number + 1) * STRETCH, size))
-        yield part, table[start : start + part.stop - part.start]
+def _kept(size: int, p: float) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Which of `size` entries stay, piece by piece: where a piece starts, and its mask, overwritten by the next."""
+    threshold = _threshold(p)
+    source = np.random.SFC64(draw_seed())  # twice as fast as torch's own, and seeded by it
+    buffer = np.empty(min(PIECE, size), dtype=np.bool_)
+    for start in range(0, size, PIECE):
+        count = min(PIECE, size - start)
+        bits = source.random_raw((count + 3) // 4).view(np.int16)[:count]
+        yield start, np.greater_equal(bits, threshold, out=buffer[:count])
 
 
-def _whole_mask(size: int, p: float, dtype: torch.dtype) -> Tensor:
-    """`[size]` entries of the table, not to be changed."""
-    masks = [mask for _, mask in _masks(size, p, dtype)]
-    return masks[0] if len(masks) == 1 else torch.cat(masks)
+def _kept_of_rows(
+    rows: NDArray[np.int64], count: int, width: int, p: float
+) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
+    """The same draws for `rows` of `count` rows of `width` entries alone: a part of `rows`, and its mask."""
+    threshold, source = _threshold(p), np.random.SFC64(draw_seed())
+    step = 4 * max(1, PIECE // (4 * width))  # rows at a time; by four, so that no draw is divided
+    for start in range(0, count, step):
+        entries = (min(start + step, count) - start) * width
+        bits = source.random_raw((entries + 3) // 4).view(np.int16)[:entries].reshape(-1, width)
+        first, last = np.searchsorted(rows, (start, start + step))
+        yield slice(first, last), bits[rows[first:last] - start] >= threshold
 
 
-@functools.lru_cache(maxsize=4)
-def mask_table(p: float, dtype: torch.dtype) -> Tensor:
-    """`[TABLE]` independent draws, 0 with probability `p` and `1 / (1 - p)` otherwise; four of a 64-bit number."""
-    threshold = np.int16(min(round(p * LEVELS), LEVELS - 1) - LEVELS // 2)
-    bits = np.random.SFC64(TABLE_SEED).random_raw(TABLE // 4).view(np.int16)
-    return torch.from_numpy(bits >= threshold).to(dtype).mul_(1 / (1 - p))
+def _threshold(p: float) -> np.int16:
+    return np.int16(min(round(p * LEVELS), LEVELS - 1) - LEVELS // 2)
 
 
 class SparseDropout:
@@ -136,21 +144,26 @@ class SparseDropout:
         stored: how many entries those have.
     """
 
-    def __init__(self, x: SparseOperator, p: float, entries: Tensor | None = None, stored: int | None = None) -> None:
-        self.p, self.entries, self.stored = check_probability(p), entries, x.nnz if stored is None else stored
-        self.given = x.matrix.values()
-        self.values, self.turned = torch.empty_like(self.given), torch.empty_like(self.given)
+    def __init__(self, x: SparseOperator, p: float, entries: Tensor | None = None, stored: int = 0) -> None:
+        self.p, self.stored = check_probability(p), stored
+        self.entries = None if entries is None else entries.numpy()
+        values = x.matrix.values()
+        self.scaled = (values * (1 / (1 - p))).numpy()
+        self.values = torch.empty_like(values)
         self.order = x.transpose_order()
+        self.turned = torch.empty_like(values)
         self.operator = x.with_stored_values(self.values, self.turned)
 
     def __call__(self) -> SparseOperator:
         """The features with other entries zeroed than the last time; the result of that time changes with it."""
-        if self.entries is None:
-            for part, mask in _masks(self.stored, self.p, self.given.dtype):
-                torch.mul(self.given[part], mask, out=self.values[part])
+        target = self.values.numpy()
+        if self.entries is not None:
+            keep = np.concatenate([piece.copy() for _, piece in _kept(self.stored, self.p)])
+            np.multiply(self.scaled, keep[self.entries], out=target)
         else:
-            torch.index_select(_whole_mask(self.stored, self.p, self.given.dtype), 0, self.entries, out=self.values)
-            self.values.mul_(self.given)
+            for start, keep in _kept(target.size, self.p):
+                part = slice(start, start + keep.size)
+                np.multiply(self.scaled[part], keep, out=target[part])
         torch.index_select(self.values, 0, self.order, out=self.turned)
         return self.operator
 
