@@ -10,7 +10,6 @@ import typer
 from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
 from gpcn.cli.output import console, print_json, print_notes, safe
 from gpcn.cli.training_options import SplitNumbers, read_splits
-from gpcn.errors import ConfigError
 
 
 def predict(
@@ -47,34 +46,16 @@ def predict(
     Example: [bold]gpcn predict runs/mine new-folder --unlabelled --out predictions.csv[/bold]
     """
     from gpcn.training import prediction
-    from gpcn.training import threshold as thresholds
-    from gpcn.training.out_of_fold import predict_out_of_fold
-    from gpcn.training.runs import Run
-    from gpcn.training.source import graph_of
-    from gpcn.tuning.auto import members, refitted
+    from gpcn.workspace.folder import open_run
 
-    rule = None if threshold is None else thresholds.read_threshold(threshold)
-    runs = members(run) if (run / "auto.json").is_file() else [Run.open(run)]
-    if rule is not None:
-        thresholds.check_two_classes(runs[0])
-    numbers = read_splits(splits)
-    loaded = graph_of(runs[0], graph, nodes, mirror)
-    if out_of_fold:
-        if graph is not None or unlabelled:
-            raise ConfigError("--out-of-fold is for the labelled nodes trained on; leave GRAPH and --unlabelled out")
-        predictions = predict_out_of_fold(runs, loaded, splits=numbers)
-    else:
-        final = refitted(run) if (run / "auto.json").is_file() else runs
-        predictions = prediction.vote(final, loaded, splits=numbers, only_unlabelled=unlabelled)
-    decision = None
-    if rule is not None:
-        trained_on = loaded if graph is None or rule.kind != "f1" else graph_of(runs[0], mirror=mirror)
-        validation = thresholds.validation_nodes(runs, trained_on, numbers) if rule.kind == "f1" else ()
-        predictions, decision = thresholds.decide(predictions, rule, validation)
+    predictions = open_run(run, mirror=mirror).predict(
+        graph, nodes, splits=read_splits(splits), unlabelled=unlabelled, out_of_fold=out_of_fold, threshold=threshold
+    )
+    decision = predictions.decision
     if sort:
         predictions = predictions.sorted()
-    prediction.write(predictions, out, safe_csv=safe_csv)
-    notes = [*(loaded.notes if graph is not None else ()), *predictions.notes]
+    predictions.save(out, safe_csv=safe_csv)
+    notes = list(predictions.notes)
     formulas = None if safe_csv else prediction.formula_note(predictions, out)
     notes += [formulas] if formulas else []
     facts = {

@@ -28,13 +28,13 @@ from gpcn.types import UNKNOWN
 LARGEST_TEXTS = 1 << 30  # bytes; more than that, read_npz takes for a zip bomb
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictions:
     """Probabilities `[n, C]` for `nodes`; `new_nodes` of them were not there in training, `notes` say what it means.
 
     `labels` holds the true classes, where predictions are written beside them.
     `chosen` holds the class of each node where a threshold decided (`training.threshold`); without it the most
-    probable class is predicted. `positive` is the rarer of two classes.
+    probable class is predicted; `decision` says what the threshold did. `positive` is the rarer of two classes.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -47,6 +47,13 @@ class Predictions:
     labels: npt.NDArray[np.int64] | None = None
     positive: int | None = None
     chosen: npt.NDArray[np.int64] | None = None
+    decision: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Predictions({len(self.nodes):,} nodes, {len(self.label_names)} classes, {self.new_nodes:,} new since "
+            f"training, {len(self.notes)} note(s))"
+        )
 
     @property
     def predicted(self) -> list[str]:
@@ -67,6 +74,10 @@ class Predictions:
             chosen=None if self.chosen is None else self.chosen[order],
             labels=None if self.labels is None else self.labels[order],
         )
+
+    def save(self, path: str | Path, *, safe_csv: bool = False) -> None:
+        """Write a .csv, .parquet or .npz file (`write`)."""
+        write(self, Path(path), safe_csv=safe_csv)
 
 
 def vote(
