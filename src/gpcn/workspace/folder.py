@@ -170,9 +170,8 @@ class RunFolder:
         if len({run.path for run in judged}) == 1:
             outcome = judged[0].outcome(split)
             if outcome is None:
-                raise ConfigError(
-                    f"split {split} of {judged[0].path} is not finished; finished: {judged[0].finished()}"
-                )
+                finished = ", ".join(map(str, judged[0].finished()))
+                raise ConfigError(f"split {split} of {judged[0].path} is not finished; finished: {finished}")
             return dict(outcome["result"]["metrics"])
         graph, likely = self._graph, np.mean([run.predictions(split) for run in judged], axis=0)
         if graph.fingerprint() != judged[0].graph["fingerprint"]:
