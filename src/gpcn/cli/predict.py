@@ -9,7 +9,9 @@ import typer
 
 from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
 from gpcn.cli.output import console, print_json, print_notes, safe
+from gpcn.cli.steps import LogFormat, step_log
 from gpcn.cli.training_options import SplitNumbers, read_splits
+from gpcn.errors import ConfigError
 
 
 def predict(
@@ -37,24 +39,54 @@ def predict(
         typer.Option("--safe-csv", help="CSV: an apostrophe before names that a spreadsheet would run as formulas."),
     ] = False,
     splits: SplitNumbers = None,
+    edges: Annotated[
+        str | None, typer.Option("--edges", metavar="FILE", help="A table of edges: the same as GRAPH.")
+    ] = None,
     nodes: Nodes = None,
+    unknown: Annotated[
+        str | None,
+        typer.Option(
+            "--unknown",
+            metavar="drop|add",
+            help="Edges whose ends are not in the table of nodes (default: as in training).",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="new", help="Only nodes that were not there in training.")
+    ] = None,
     mirror: Mirror = None,
+    log_format: LogFormat = None,
     json: Json = False,
 ) -> None:
     """Predict the nodes of a graph with the models of a run, averaged over its splits.
 
-    Example: [bold]gpcn predict runs/mine new-folder --unlabelled --out predictions.csv[/bold]
+    Example: [bold]gpcn predict runs/mine --edges new.csv --nodes people.csv --only new --out predictions.csv[/bold]
     """
     from gpcn.training import prediction
     from gpcn.workspace.folder import open_run
 
-    predictions = open_run(run, mirror=mirror).predict(
-        graph, nodes, splits=read_splits(splits), unlabelled=unlabelled, out_of_fold=out_of_fold, threshold=threshold
+    if graph is not None and edges is not None:
+        raise ConfigError("GRAPH and --edges both name a graph; expected one of them")
+    log = step_log(log_format, quiet=json)
+    folder = open_run(run, mirror=mirror)
+    log(f"opened {run}: {folder.kind} of {', '.join(folder.models)}")
+    predictions = folder.predict(
+        graph if edges is None else edges,
+        nodes,
+        splits=read_splits(splits),
+        unlabelled=unlabelled,
+        out_of_fold=out_of_fold,
+        threshold=threshold,
+        only=only,
+        unknown=unknown,
+        log=log,
     )
+    log(f"predicted {len(predictions.nodes):,} node(s), {predictions.new_nodes:,} of them new")
     decision = predictions.decision
     if sort:
         predictions = predictions.sorted()
     predictions.save(out, safe_csv=safe_csv)
+    log(f"wrote {out}")
     notes = list(predictions.notes)
     formulas = None if safe_csv else prediction.formula_note(predictions, out)
     notes += [formulas] if formulas else []
@@ -65,6 +97,8 @@ def predict(
         "threshold": decision,
         "notes": notes,
     }
+    if predictions.drift is not None:
+        facts |= {"vanished_nodes": predictions.vanished_nodes, "drift": predictions.drift}
     if json:
         print_json(facts)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from gpcn.graph import Graph
 from gpcn.joint_explanation import explain_average
 from gpcn.training import prediction
 from gpcn.training import threshold as thresholds
+from gpcn.training.drift import measure_drift
 from gpcn.training.evaluation import evaluate
 from gpcn.training.folders import followed
 from gpcn.training.judged import with_rule
@@ -28,6 +29,8 @@ from gpcn.workspace.contents import Contents, Kind, read_contents, require_model
 
 if TYPE_CHECKING:
     from gpcn.tuning.ledger import Ledger
+
+NO_PROFILE = "drift cannot be told: the run was written by an earlier gpcn, which kept no profile of its graph"
 
 
 def open_run(
@@ -106,7 +109,9 @@ class RunFolder:
         unlabelled: bool = False,
         out_of_fold: bool = False,
         threshold: str | float | None = None,
+        only: str | None = None,
         unknown: str | None = None,
+        log: Callable[[str], None] | None = None,
     ) -> Predictions:
         """Probabilities of every node, averaged over splits and members.
 
@@ -118,22 +123,34 @@ class RunFolder:
             unlabelled: only nodes without a label.
             out_of_fold: each labelled node by the models for which it was a test node.
             threshold: for two classes: a probability, `f1` or `top=100`.
+            only: `new`: only nodes that were not there in training.
             unknown: what happens to edges whose ends are not in the table of nodes: `drop` or `add`; by default as in
                 training.
+            log: called with one line per step.
         """
         require_models(self._contents, self.path)
         judged, chosen = self._contents.judged, None if splits is None else list(splits)
         rule = None if threshold is None else thresholds.read_threshold(str(threshold))
         if rule is not None:
             thresholds.check_two_classes(judged[0])
-        if out_of_fold and (graph is not None or unlabelled):
-            raise ConfigError("--out-of-fold is for the labelled nodes trained on; leave GRAPH and --unlabelled out")
+        if only not in (None, "new"):
+            raise ConfigError(f"--only is {only!r}; expected new: the nodes that were not there in training")
+        if out_of_fold and (graph is not None or unlabelled or only is not None):
+            raise ConfigError(
+                "--out-of-fold is for the labelled nodes trained on; leave GRAPH, --unlabelled and --only out"
+            )
         changed = self._changed(graph, nodes, unknown)
         loaded = self._graph if changed is None else changed
+        if log is not None:
+            log(f"read {loaded.name}: {loaded.num_nodes:,} nodes, {loaded.num_edges:,} edges")
         if out_of_fold:
             predictions = predict_out_of_fold(judged, loaded, splits=chosen)
         else:
-            predictions = prediction.vote(self.runs, loaded, splits=chosen, only_unlabelled=unlabelled)
+            predictions = prediction.vote(
+                self.runs, loaded, splits=chosen, only_unlabelled=unlabelled, only_new=only == "new"
+            )
+            if graph is not None:
+                predictions = self._with_drift(predictions, loaded, chosen)
         if rule is not None:
             trained_on = loaded if graph is None or rule.kind != "f1" else self._graph
             validation = thresholds.validation_nodes(judged, trained_on, chosen) if rule.kind == "f1" else ()
@@ -226,6 +243,15 @@ class RunFolder:
         if self._contents.comparison is not None:
             return self._contents.comparison.table
         return self._contents.choice or self._contents.judged[0].result()
+
+    def _with_drift(self, predictions: Predictions, graph: Graph, splits: list[int] | None) -> Predictions:
+        """The same with how far `graph` is from the one trained on, where the run kept enough to tell."""
+        judged = self._contents.judged
+        profile = judged[0].graph.get("profile")
+        if profile is None:
+            return replace(predictions, notes=(*predictions.notes, NO_PROFILE))
+        drift, notes = measure_drift(judged, graph, predictions.probabilities, profile, splits)
+        return replace(predictions, drift=drift, notes=(*predictions.notes, *notes))
 
     def _changed(self, graph: Any, nodes: Any, unknown: str | None) -> Graph | None:
         """The graph to be predicted, where it is another than the one trained on."""
