@@ -54,7 +54,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
     "partial_labels": {"types"},
     "workspace": CORE
-    | {"data", "training", "split_plan", "tuning", "explanation", "joint_explanation", "report", "workspace"},
+    | {"data", "nn", "training", "split_plan", "tuning", "explanation", "joint_explanation", "report", "workspace"},
     "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},
 }
 ONLY_IN = {

@@ -69,7 +69,6 @@ def predict(
         raise ConfigError("GRAPH and --edges both name a graph; expected one of them")
     log = step_log(log_format, quiet=json)
     folder = open_run(run, mirror=mirror)
-    log(f"opened {run}: {folder.kind} of {', '.join(folder.models)}")
     predictions = folder.predict(
         graph if edges is None else edges,
         nodes,

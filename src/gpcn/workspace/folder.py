@@ -100,6 +100,18 @@ class RunFolder:
         """The graph it was trained on, as it is now."""
         return self._graph
 
+    def graph_to_predict(self, graph: Any = None, nodes: Any = None, unknown: str | None = None) -> Graph:
+        """What `predict` reads for these arguments; without any, the graph trained on."""
+        require_models(self._contents, self.path)
+        if graph is None and nodes is None and unknown is None:
+            return self._graph
+        if isinstance(graph, Graph):
+            return graph
+        if graph is None or isinstance(graph, (str, Path)):
+            path = None if graph is None else str(graph)
+            return graph_of(self.runs[0], path, nodes, self._mirror, unknown=unknown)
+        return graph_of_frames(self.runs[0], graph, nodes, unknown=unknown)
+
     def predict(
         self,
         graph: Any = None,
@@ -135,14 +147,14 @@ class RunFolder:
             thresholds.check_two_classes(judged[0])
         if only not in (None, "new"):
             raise ConfigError(f"--only is {only!r}; expected new: the nodes that were not there in training")
-        if out_of_fold and (graph is not None or unlabelled or only is not None):
-            raise ConfigError(
-                "--out-of-fold is for the labelled nodes trained on; leave GRAPH, --unlabelled and --only out"
-            )
-        changed = self._changed(graph, nodes, unknown)
-        loaded = self._graph if changed is None else changed
-        if log is not None:
-            log(f"read {loaded.name}: {loaded.num_nodes:,} nodes, {loaded.num_edges:,} edges")
+        if out_of_fold and (graph is not None or unlabelled):
+            raise ConfigError("--out-of-fold is for the labelled nodes trained on; leave GRAPH and --unlabelled out")
+        if out_of_fold and only is not None:
+            raise ConfigError("--only is for changed graphs, and --out-of-fold for the one trained on; leave one out")
+        log = log or (lambda text: None)
+        log(f"opened {self.path}: {self.kind} of {', '.join(self.models)}")
+        loaded = self.graph_to_predict(graph, nodes, unknown)
+        log(f"read {loaded.name}: {loaded.num_nodes:,} nodes, {loaded.num_edges:,} edges")
         if out_of_fold:
             predictions = predict_out_of_fold(judged, loaded, splits=chosen)
         else:
@@ -169,8 +181,7 @@ class RunFolder:
         require_models(self._contents, self.path)
         if self.kind != "auto":
             split = explanation.chosen_split(self.runs[0], split)
-        changed = self._changed(graph, nodes, None)
-        loaded = self._graph if changed is None else changed
+        loaded = self.graph_to_predict(graph, nodes)
         if self.kind == "auto":
             return {**explain_average(self.runs, loaded, str(node), split=split, top=top), "run": str(self.path)}
         return explanation.explain(self.runs[0], loaded, str(node), split=split, top=top)
@@ -207,6 +218,12 @@ class RunFolder:
 
         moved = str(self._given) if isinstance(self._given, (str, Path)) else None
         return report.write(self.path, path, mirror=self._mirror, graph=moved)
+
+    def export(self, out: str | Path, graph: Any = None, nodes: Any = None) -> dict[str, Any]:
+        """Write it as a program of PyTorch that needs nothing of gpcn to the folder `out` (`workspace.export`)."""
+        from gpcn.workspace.export import export_folder
+
+        return export_folder(self, out, graph, nodes)
 
     def train_best(self, out: str | Path, *, splits: Sequence[int] | None = None, jobs: int | None = 1) -> RunFolder:
         """The best configuration of a study, by its validation score, trained and kept in `out`."""
@@ -252,17 +269,6 @@ class RunFolder:
             return replace(predictions, notes=(*predictions.notes, NO_PROFILE))
         drift, notes = measure_drift(judged, graph, predictions.probabilities, profile, splits)
         return replace(predictions, drift=drift, notes=(*predictions.notes, *notes))
-
-    def _changed(self, graph: Any, nodes: Any, unknown: str | None) -> Graph | None:
-        """The graph to be predicted, where it is another than the one trained on."""
-        if graph is None and nodes is None and unknown is None:
-            return None
-        if isinstance(graph, Graph):
-            return graph
-        if graph is None or isinstance(graph, (str, Path)):
-            path = None if graph is None else str(graph)
-            return graph_of(self.runs[0], path, nodes, self._mirror, unknown=unknown)
-        return graph_of_frames(self.runs[0], graph, nodes, unknown=unknown)
 
     @cached_property
     def _study(self) -> Ledger:
