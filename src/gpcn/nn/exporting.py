@@ -76,7 +76,9 @@ def export(module: ExportableModel, *, any_graph: bool) -> Any:
         shapes = {"x": {0: nodes}}
         shapes |= {"operators": tuple(part for dim in links for part in ({1: dim}, {0: dim}))} if links else {}
     with torch.no_grad():
-        return torch.export.export(module.eval(), module.inputs, dynamic_shapes=shapes)
+        program = torch.export.export(module.eval(), module.inputs, dynamic_shapes=shapes)
+    program.example_inputs = None  # features and links of a graph do not belong into a file with weights
+    return program
 
 
 class _RecordedLinks(Adjacency):
