@@ -8,15 +8,20 @@ from typing import Any
 
 MOST = 2  # names in a sentence
 NEGLIGIBLE = 0.05  # of the largest part
+PHRASES = {
+    "features": "its own features",
+    "features of others": "the features of other nodes",
+    "links and biases": "links and the general level, without any feature",
+    "residual": "what the approximation leaves open",
+    "bias": "the general level",
+}
 DIRECTIONS = {"out": "nodes it points to", "in": "nodes that point to it", "both": "neighbours"}
 
 
 def phrase(part: str) -> str:
     """What a part of the logits is, in words: `hop 2` is `nodes 2 steps away`."""
-    if part == "features":
-        return "its own features"
-    if part == "bias":
-        return "the general level"
+    if part in PHRASES:
+        return PHRASES[part]
     direction = re.search(r"\b(out|in|both)-", part)
     if part.startswith("links"):
         return "who it is linked to" if direction is None else f"which {DIRECTIONS[direction[1]]}"

@@ -36,5 +36,5 @@ def test_explain_refuses_in_one_sentence(run: Path, folder: Path, tmp_path: Path
     assert "there is no node '99'" in refused("explain", run, "--node", 99)
     assert "finished: 0, 1" in refused("explain", run, "--node", 5, "--split", 4)
     assert "is not a run" in refused("explain", folder, "--node", 5)
-    document("train", folder, "--model", "mlp", *TINY, "--splits", "0", "--out", tmp_path / "mlp")
-    assert "cannot be decomposed" in refused("explain", tmp_path / "mlp", "--node", 5)
+    document("train", folder, "--model", "label-propagation", "--splits", "0", "--out", tmp_path / "spread")
+    assert "spreads the labels of training nodes" in refused("explain", tmp_path / "spread", "--node", 5)

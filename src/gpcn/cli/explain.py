@@ -74,11 +74,8 @@ def show(found: dict[str, Any], to: Console) -> None:
             values = (f"{feature[name]:+.3f}" for name in ("margin", "itself", "others"))
             features.add_row(safe(feature["feature"]), *values)
         to.print("\nfeatures that count most", highlight=False)
-        given = found["origins"]
-        features.caption = (
-            f"all features {given['features']:+.3f}, links {given['links']:+.3f}, biases {given['biases']:+.3f}: "
-            "together the lead"
-        )
+        given = ", ".join(f"{name} {share:+.3f}" for name, share in found["origins"].items())
+        features.caption = f"all {given}: together the lead"
         to.print(features, highlight=False)
     for each in found["sources"]:
         behind = table("node", "label", "role", "for", "lead", numeric=("for", "lead"))
