@@ -53,6 +53,9 @@ ALLOWED = {  # room -> rooms of the package it may import
     "explanation": CORE | {"nn", "training", "sentences", "explained_model", "gradient_explanation"},
     "sentences": set(),
     "joint_explanation": CORE | {"training", "explained_model", "explanation", "sentences"},
+    "class_explanation": CORE
+    | {"nn", "training", "explained_model", "explanation", "gradient_explanation", "joint_explanation", "sentences"},
+    "ego_picture": CORE | {"explained_model"},
     "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
     "partial_labels": {"types"},
     "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},

@@ -30,14 +30,8 @@ def explain_average(
     """
     counts = Counter(run.path for run in runs)
     distinct = list({run.path: run for run in runs}.values())
-    number = _split_of_all(distinct, split)
-    able = [run for run in distinct if can_be_explained(run)] or [run for run in distinct if why_not(run) is None]
-    if not able:
-        models = ", ".join(sorted({run.config.model for run in distinct}))
-        raise ConfigError(
-            f"what auto chose cannot be decomposed: {models} have neither a sum over hops nor gradients; train a model "
-            "that has, with gpcn train --model multi-gpcn"
-        )
+    number = split_of_all(distinct, split)
+    able = explainable(distinct)
     index = position(graph, node)
     shares = np.array([counts[run.path] for run in distinct]) / len(runs)
     probabilities = np.average([_probabilities(run, graph, number)[index] for run in distinct], axis=0, weights=shares)
@@ -88,7 +82,20 @@ def explain_average(
     return {**account, "sentences": sentences(account)}
 
 
-def _split_of_all(runs: Sequence[Run], split: int | None) -> int:
+def explainable(runs: Sequence[Run]) -> list[Run]:
+    """The runs whose logits are sums over hops; where none are, those with gradients."""
+    able = [run for run in runs if can_be_explained(run)] or [run for run in runs if why_not(run) is None]
+    if not able:
+        models = ", ".join(sorted({run.config.model for run in runs}))
+        raise ConfigError(
+            f"what auto chose cannot be decomposed: {models} have neither a sum over hops nor gradients; train a model "
+            "that has, with gpcn train --model multi-gpcn"
+        )
+    return able
+
+
+def split_of_all(runs: Sequence[Run], split: int | None) -> int:
+    """A split that all runs have finished."""
     finished = sorted(set.intersection(*(set(run.finished()) for run in runs)))
     if not finished:
         raise CheckpointError(f"{runs[0].path.parent.parent} has no finished split; run the same command to finish it")

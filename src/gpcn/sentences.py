@@ -40,10 +40,7 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
         f"{account['node']} is predicted {account['predicted']} with {account['probability']:.1%} (next: "
         f"{account['runner_up']}, {account['runner_up_probability']:.1%}), a lead of {lead:+.2f} in the logits."
     ]
-    largest = max(abs(part["margin"]) for part in account["parts"])
-    ordered = sorted(account["parts"], key=lambda part: -part["margin"])
-    reasons = [part for part in ordered if part["margin"] > NEGLIGIBLE * largest]
-    against = [part for part in reversed(ordered) if part["margin"] < -NEGLIGIBLE * largest]
+    largest, reasons, against = _sides(account["parts"])
     if reasons:
         result.append(f"Mostly because of {_listed([_part(part) for part in reasons])}.")
     behind = _nodes(account["sources"], {part["part"] for part in reasons[:MOST]})
@@ -55,6 +52,38 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
     if against:
         result.append(f"Against it: {_listed([_part(part) for part in against])}.")
     return result
+
+
+def class_sentences(account: Mapping[str, Any]) -> list[str]:
+    """The same for an account of a class (`class_explanation.explain_class`)."""
+    right = "" if account["right"] is None else f", {account['right']:.0%} of those with a label rightly"
+    which = (
+        f"predicted {account['class']}{right}"
+        if account["chosen_by"] == "predicted"
+        else (f"labelled {account['class']} (none is predicted so)")
+    )
+    result = [
+        f"{account['nodes']:,} node(s) are {which}; on average the class leads {account['over']} by "
+        f"{account['lead']:+.2f} in the logits."
+    ]
+    largest, reasons, against = _sides(account["parts"])
+    if reasons:
+        result.append(f"A typical node is one of them because of {_listed([_part(part) for part in reasons])}.")
+    features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
+    if features:
+        counted = [f"{feature['feature']} ({feature['margin']:+.2f})" for feature in features]
+        result.append(f"Of the features {_listed(counted)} count most.")
+    if against:
+        result.append(f"Against it: {_listed([_part(part) for part in against])}.")
+    return result
+
+
+def _sides(parts: Sequence[Mapping[str, Any]]) -> tuple[float, list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """The size of the largest part; the parts that speak for the class, and against it, the largest first."""
+    largest = max(abs(part["margin"]) for part in parts)
+    ordered = sorted(parts, key=lambda part: -part["margin"])
+    reasons = [part for part in ordered if part["margin"] > NEGLIGIBLE * largest]
+    return largest, reasons, [part for part in reversed(ordered) if part["margin"] < -NEGLIGIBLE * largest]
 
 
 def _part(part: Mapping[str, Any]) -> str:

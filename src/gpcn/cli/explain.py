@@ -1,22 +1,34 @@
-"""`gpcn explain`: which signal carries the prediction of one node."""
+"""`gpcn explain`: which signal carries the prediction of one node, or of a class."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
-from gpcn.cli.output import console, print_json, safe, table
+from gpcn.cli.output import console, print_json, print_notes, safe, table
+from gpcn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gpcn.graph import Graph
+    from gpcn.training.runs import Run
 
 WIDTH = 24
 
 
 def explain(
     run: RunArgument,
-    node: Annotated[str, typer.Option("--node", metavar="ID", help="The node's name, or its number.")],
+    node: Annotated[str | None, typer.Option("--node", metavar="ID", help="The node's name, or its number.")] = None,
     graph: ChangedGraph = None,
+    label: Annotated[
+        str | None, typer.Option("--class", metavar="NAME", help="A class instead of a node: what carries it overall.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Also draw the node and those that matter.")
+    ] = None,
     split: Annotated[
         int | None, typer.Option("--split", metavar="N", help="Whose model (default: the first finished).")
     ] = None,
@@ -27,27 +39,54 @@ def explain(
 ) -> None:
     """Take a prediction apart: features, neighbours at each hop, links; exactly, to the single feature.
 
+    Models that are no sum over hops are taken apart by integrated gradients, with what these leave open.
+
     Example: [bold]gpcn explain runs/gpcn-link --node alice[/bold]
+
+    Example: [bold]gpcn explain runs/gpcn-link --class yes[/bold]
     """
-    from gpcn import explanation
-    from gpcn.training.runs import Run
     from gpcn.training.source import graph_of
+
+    if (node is None) == (label is None):
+        raise ConfigError("gpcn explain needs a node or a class, and not both; give --node ID or --class NAME")
+    if picture is not None and node is None:
+        raise ConfigError("--picture draws a node and those that matter to it; give --node ID instead of --class")
+    runs, averaged = _runs(run, split)
+    loaded = graph_of(runs[0], graph, nodes, mirror)
+    options: dict[str, Any] = {"split": split, "top": top}
+    if node is None:
+        from gpcn.class_explanation import explain_class
+
+        account = {**explain_class(runs, loaded, str(label), **options), "run": str(run)}
+        print_json(account) if json else show_class(account, console())
+        return
+    account = {**_account(runs, averaged, loaded, node, **options), "run": str(run)}
+    if picture is not None:
+        from gpcn.ego_picture import REACH, write_picture
+
+        write_picture(_account(runs, averaged, loaded, node, **options | {"top": REACH}), loaded, picture)
+        account["picture"] = str(picture)
+    print_json(account) if json else show(account, console())
+
+
+def _runs(path: Path, split: int | None) -> tuple[list[Run], bool]:
+    """The run at `path`, or all that `auto` averaged; what cannot be explained is refused before a graph is loaded."""
+    from gpcn.explanation import chosen_split
+    from gpcn.training.runs import Run
     from gpcn.tuning.auto import refitted
 
-    if (run / "auto.json").is_file():
-        from gpcn.joint_explanation import explain_average
+    if (path / "auto.json").is_file():
+        return refitted(path), True
+    opened = Run.open(path)
+    chosen_split(opened, split)
+    return [opened], False
 
-        runs = refitted(run)
-        loaded = graph_of(runs[0], graph, nodes, mirror)
-        found = {**explain_average(runs, loaded, node, split=split, top=top), "run": str(run)}
-    else:
-        opened = Run.open(run)
-        number = explanation.chosen_split(opened, split)
-        found = explanation.explain(opened, graph_of(opened, graph, nodes, mirror), node, split=number, top=top)
-    if json:
-        print_json(found)
-    else:
-        show(found, console())
+
+def _account(runs: list[Run], averaged: bool, graph: Graph, node: str, **options: Any) -> dict[str, Any]:
+    from gpcn.explanation import explain
+    from gpcn.joint_explanation import explain_average
+
+    return explain_average(runs, graph, node, **options) if averaged else explain(runs[0], graph, node, **options)
 
 
 def show(found: dict[str, Any], to: Console) -> None:
@@ -87,8 +126,39 @@ def show(found: dict[str, Any], to: Console) -> None:
             f"\n{safe(each['part'])}: {reached:,} node(s)" + (f", the {shown} that count most" * (shown < reached))
         )
         to.print(behind, highlight=False)
-    for note in found["notes"]:
-        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
+    print_notes(found["notes"], to)
+    if "picture" in found:
+        to.print(f"picture → {safe(found['picture'])}", highlight=False)
+
+
+def show_class(account: dict[str, Any], to: Console) -> None:
+    """The account of a class for people."""
+    to.print(f"[bold]{safe(account['class'])}[/bold] of {safe(account['graph'])}", highlight=False)
+    to.print(f"{safe(account['model'])}, split {account['split']} of {safe(account['run'])}\n", highlight=False)
+    over = f"mean lead over {safe(account['over'])}"
+    rows = table("part", over, "", numeric=(over,))
+    longest = max(abs(part["margin"]) for part in account["parts"])
+    for part in account["parts"]:
+        rows.add_row(safe(part["part"]), f"{part['margin']:+.3f}", _bar(part["margin"], longest))
+    rows.add_row("sum", f"{account['lead']:+.3f}", style="bold")
+    to.print(rows, highlight=False)
+    for sentence in account["sentences"]:
+        to.print(safe(sentence), highlight=False)
+    if account["features"]:
+        columns = ("mean lead", "directly", "through links")
+        features = table("feature", *columns, numeric=columns)
+        for feature in account["features"]:
+            shares = (feature[name] for name in ("margin", "directly", "through_links"))
+            features.add_row(safe(feature["feature"]), *("–" if share is None else f"{share:+.3f}" for share in shares))
+        to.print("\nfeatures that count most", highlight=False)
+        to.print(features, highlight=False)
+    typical = table("node", "label", "role", "probability", "lead", numeric=("probability", "lead"))
+    for near in account["typical"]:
+        values = f"{near['probability']:.1%}", f"{near['lead']:+.3f}"
+        typical.add_row(safe(near["node"]), safe(near["label"] or "–"), near["role"] or "–", *values)
+    to.print("\nmost typical nodes: those whose parts are nearest to the mean", highlight=False)
+    to.print(typical, highlight=False)
+    print_notes(account["notes"], to)
 
 
 def _truth(found: dict[str, Any]) -> str:
