@@ -20,7 +20,7 @@ MOST = 20  # nodes in the picture
 WIDTH, HEIGHT, INNER, OUTER = 900, 760, 155, 275
 FOR, AGAINST, INK, QUIET = "#0b6bb0", "#d2700a", "#1f2328", "#5c636d"
 CLASSES = ("#5fb3ee", "#f2a444", "#3fc79b", "#e291c1", "#d8c07a", "#b6bcc6", "#8c7ae6", "#7f8c5a")
-LONGEST = 16
+LONGEST = 14
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,18 @@ def picture(account: Mapping[str, Any], graph: Graph) -> str:
     )
     colours = {name: CLASSES[number % len(CLASSES)] for number, name in enumerate(classes)}
     widest = max((abs(neighbour.margin) for neighbour in neighbours), default=1.0) or 1.0
-    points = {neighbour.index: (neighbour.x, neighbour.y) for neighbour in neighbours}
+    points: dict[int | None, tuple[float, float]] = {
+        neighbour.index: (neighbour.x, neighbour.y) for neighbour in neighbours
+    }
     title = f"{account['node']} is predicted {account['predicted']}, {account['probability']:.1%}"
     body = [
         _text(WIDTH / 2, 30, title, size=18, weight="600"),
         _text(WIDTH / 2, 52, _about(account, neighbours), QUIET),
     ]
     for neighbour in neighbours:
-        start = points.get(neighbour.parent, (0.0, 0.0)) if neighbour.parent is not None else (0.0, 0.0)
-        direct = neighbour.parent is not None
-        body.append(_line(start, (neighbour.x, neighbour.y), neighbour.margin, widest, dashed=not direct))
+        start = points.get(neighbour.parent, (0.0, 0.0))
+        dashed = neighbour.parent is None
+        body.append(_line(start, (neighbour.x, neighbour.y), neighbour.margin, widest, dashed=dashed))
     for neighbour in neighbours:
         hover = f"{neighbour.name}: {neighbour.margin:+.3f}, {neighbour.label or 'no label'}"
         body.append(_dot((neighbour.x, neighbour.y), 11, colours.get(neighbour.label or ""), hover))
@@ -93,30 +95,28 @@ def _strongest(account: Mapping[str, Any], graph: Graph) -> list[Neighbour]:
 
 
 def _arranged(neighbours: Sequence[Neighbour], graph: Graph, centre: int) -> list[Neighbour]:
-    """Direct neighbours evenly around the centre; others around those, beside one they are linked to."""
+    """Direct neighbours around the centre, each with a sector as wide as those behind it need; these further out."""
 
     def linked(first: int, second: int) -> bool:
         return bool(graph.adjacency[first, second] or graph.adjacency[second, first])
 
     inner = [neighbour for neighbour in neighbours if linked(centre, neighbour.index)]
-    drawn = [
-        _moved(neighbour, INNER, 2 * math.pi * turn / len(inner) - math.pi / 2, centre)
-        for turn, neighbour in enumerate(inner)
-    ]
-    nowhere = len(drawn)
-    parents = {
-        neighbour.index: next((at for at, near in enumerate(drawn) if linked(near.index, neighbour.index)), nowhere)
-        for neighbour in neighbours
-        if neighbour not in inner
-    }
-    outer = sorted(
-        (neighbour for neighbour in neighbours if neighbour.index in parents),
-        key=lambda neighbour: parents[neighbour.index],
-    )
-    for turn, neighbour in enumerate(outer):
-        parent = parents[neighbour.index]
-        angle = 2 * math.pi * (turn + 0.5) / len(outer) - math.pi / 2
-        drawn.append(_moved(neighbour, OUTER, angle, None if parent == nowhere else drawn[parent].index))
+    behind: dict[int | None, list[Neighbour]] = {near.index: [] for near in inner} | {None: []}
+    for neighbour in neighbours:
+        if neighbour not in inner:
+            parent = next((near.index for near in inner if linked(near.index, neighbour.index)), None)
+            behind[parent].append(neighbour)
+    widths = {parent: len(group) or int(parent is not None) for parent, group in behind.items()}
+    turn = 2 * math.pi / max(1, sum(widths.values()))
+    start = -math.pi / 2 - turn * next(iter(widths.values())) / 2
+    drawn = []
+    for near in [*inner, None]:
+        parent = None if near is None else near.index
+        if near is not None:
+            drawn.append(_moved(near, INNER, start + turn * widths[parent] / 2, centre))
+        for number, neighbour in enumerate(behind[parent]):
+            drawn.append(_moved(neighbour, OUTER, start + turn * (number + 0.5), parent))
+        start += turn * widths[parent]
     return drawn
 
 
@@ -159,7 +159,7 @@ def _text(
 ) -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{fill}" '
-        f'text-anchor="{anchor}">{_escaped(text)}</text>'
+        f'text-anchor="{anchor}" paint-order="stroke" stroke="#ffffff" stroke-width="3">{_escaped(text)}</text>'
     )
 
 

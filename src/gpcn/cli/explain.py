@@ -113,8 +113,7 @@ def show(found: dict[str, Any], to: Console) -> None:
             values = (f"{feature[name]:+.3f}" for name in ("margin", "itself", "others"))
             features.add_row(safe(feature["feature"]), *values)
         to.print("\nfeatures that count most", highlight=False)
-        given = ", ".join(f"{name} {share:+.3f}" for name, share in found["origins"].items())
-        features.caption = f"all {given}: together the lead"
+        features.caption = _origins(found, "the lead")
         to.print(features, highlight=False)
     for each in found["sources"]:
         behind = table("node", "label", "role", "for", "lead", numeric=("for", "lead"))
@@ -150,6 +149,7 @@ def show_class(account: dict[str, Any], to: Console) -> None:
         for feature in account["features"]:
             shares = (feature[name] for name in ("margin", "directly", "through_links"))
             features.add_row(safe(feature["feature"]), *("–" if share is None else f"{share:+.3f}" for share in shares))
+        features.caption = _origins(account, "the mean lead")
         to.print("\nfeatures that count most", highlight=False)
         to.print(features, highlight=False)
     typical = table("node", "label", "role", "probability", "lead", numeric=("probability", "lead"))
@@ -159,6 +159,11 @@ def show_class(account: dict[str, Any], to: Console) -> None:
     to.print("\nmost typical nodes: those whose parts are nearest to the mean", highlight=False)
     to.print(typical, highlight=False)
     print_notes(account["notes"], to)
+
+
+def _origins(account: dict[str, Any], lead: str) -> str:
+    given = ", ".join(f"{name} {share:+.3f}" for name, share in account["origins"].items())
+    return f"all {given}: together {lead}"
 
 
 def _truth(found: dict[str, Any]) -> str:
