@@ -56,7 +56,9 @@ ALLOWED = {  # room -> rooms of the package it may import
     "class_explanation": CORE
     | {"nn", "training", "explained_model", "explanation", "gradient_explanation", "joint_explanation", "sentences"},
     "ego_picture": CORE | {"explained_model"},
-    "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
+    "report": CORE
+    | {"data", "training", "inspection", "text", "tuning", "theory", "report"}
+    | {"explained_model", "explanation", "class_explanation", "sentences"},
     "partial_labels": {"types"},
     "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},
 }

@@ -62,8 +62,7 @@ def explain_class(
     weights = np.array([counts[run.path] for run in distinct]) / len(runs)
     probabilities = np.average([torch.softmax(one.logits(), 1).numpy() for one in explained], axis=0, weights=weights)
     nodes, chosen_by = _nodes(graph, probabilities, label, name)
-    lead = torch.full((probabilities.shape[1],), -1 / (probabilities.shape[1] - 1), dtype=torch.float64)
-    lead[label] = 1
+    lead = lead_of(label, probabilities.shape[1])
     members = [one for one in explained if one.run in able]
     total = sum(counts[one.run.path] for one in members)
     shares = [(counts[one.run.path] / total, class_shares(one, nodes, lead)) for one in members]
@@ -89,6 +88,13 @@ def explain_class(
         "notes": list(dict.fromkeys(text for _, s in shares for text in s.notes)),
     }
     return {**account, "sentences": class_sentences(account)}
+
+
+def lead_of(label: int, classes: int) -> Tensor:
+    """`[C]`, the weights of the logits: one for the class, together minus one for all others."""
+    lead = torch.full((classes,), -1 / (classes - 1), dtype=torch.float64)
+    lead[label] = 1
+    return lead
 
 
 def class_shares(explained: ExplainedModel, nodes: Sequence[int], lead: Tensor) -> ClassShares:

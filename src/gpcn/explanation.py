@@ -120,6 +120,33 @@ def _features(
     return listed, origins
 
 
+def brief_account(explained: ExplainedModel, node: int, winner: int, runner_up: int, top: int = 3) -> dict[str, Any]:
+    """Parts, nodes and features of one lead, by one pass over its shares: as much of an account as a line needs."""
+    lead = torch.zeros(len(explained.run.label_names()), dtype=torch.float64)
+    lead[winner], lead[runner_up] = 1, -1
+    problem = explained.fitted.problem
+    features = torch.zeros(explained.fitted.graph.num_features, dtype=torch.float64)
+    nodes = torch.zeros(explained.graph.num_nodes, dtype=torch.float64)
+    parts = []
+    for share in attributions(explained.model, problem.x, problem.adjacency, explained.one(node), lead):
+        parts.append({"part": share.part, "margin": float(share.shares.sum())})
+        real = share.features >= 0
+        features.index_add_(0, share.features[real].long(), share.shares[real])
+        nodes.index_add_(0, share.nodes[share.nodes >= 0], share.shares[share.nodes >= 0])
+    nodes[node] = 0
+    return {
+        "parts": parts,
+        "nodes": [
+            {"node": explained.named(near)["node"], "margin": float(nodes[near])}
+            for near in nodes.argsort(descending=True, stable=True)[:top].tolist()
+        ],
+        "features": [
+            {"feature": explained.feature_name(feature), "margin": float(features[feature])}
+            for feature in features.argsort(descending=True, stable=True)[:top].tolist()
+        ],
+    }
+
+
 def carried(fitted: Fitted, number: int) -> Carried:
     """The same for all nodes at once, without who is behind each part."""
     model = fitted.model(number)

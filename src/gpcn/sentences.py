@@ -78,6 +78,16 @@ def class_sentences(account: Mapping[str, Any]) -> list[str]:
     return result
 
 
+def reasons(account: Mapping[str, Any]) -> str:
+    """A line (of `explanation.brief_account`): two parts, a node and a feature that speak most for the class."""
+    largest, behind, _ = _sides(account["parts"])
+    line = _listed([_part(part) for part in behind]) or "nothing speaks for it"
+    extras = [(near["node"], near["margin"]) for near in account["nodes"][:1]]
+    extras += [(feature["feature"], feature["margin"]) for feature in account["features"][:1]]
+    named = [f"{name} ({margin:+.2f})" for name, margin in extras if margin > NEGLIGIBLE * largest]
+    return "; ".join([line, *named])
+
+
 def _sides(parts: Sequence[Mapping[str, Any]]) -> tuple[float, list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """The size of the largest part; the parts that speak for the class, and against it, the largest first."""
     largest = max(abs(part["margin"]) for part in parts)

@@ -218,6 +218,19 @@ def _read_theory(path: str, shelf: Shelf) -> list[Any]:
     return [TheoryMaterial(found.title, found)]
 
 
+def _read_several(path: str, shelf: Shelf) -> list[Any]:
+    """A folder of what `gpcn auto` and `gpcn tune` wrote: one after the other, and the runs beside them as compared."""
+    inside = [material for folder in _kept_in(path) for material in _reader_of(folder).read(folder, shelf)]
+    return [*inside, *(_read_comparison(path, shelf) if _runs_in(path) else [])]
+
+
+def _kept_in(path: str) -> list[str]:
+    """The choices of `auto` and the studies right inside a folder."""
+    folder = Path(path)
+    inside = sorted(map(str, folder.iterdir())) if folder.is_dir() else []
+    return [inner for inner in inside if AUTO.recognizes(inner) or STUDIES.recognizes(inner)]
+
+
 def _is_run(path: str) -> bool:
     return (Path(path) / "config.json").is_file()
 
@@ -240,8 +253,8 @@ def _load(path: str, mirror: Path | None) -> Graph:
     if folder.is_dir() and not any(folder.glob("edges.*")):
         raise DataError(
             f"{path} is neither a run (it has no config.json), nor a study (no study.json), nor a comparison (no "
-            "folder in it is a run), nor a graph (it has no edges table); name a folder that gpcn train, tune or "
-            "compare --out wrote, or a graph"
+            "folder in it is a run, a study or a choice of auto), nor a graph (it has no edges table); name a folder "
+            "that gpcn train, tune, auto or compare --out wrote, or a graph"
         )
     return load(path, mirror=mirror)
 
@@ -258,9 +271,10 @@ RUNS = Reader(_is_run, _read_run)
 AUTO = Reader(lambda path: (Path(path) / "auto.json").is_file(), _read_auto)
 STUDIES = Reader(lambda path: (Path(path) / "study.json").is_file(), _read_study)
 THEORY = Reader(lambda path: path.lower().endswith(".json") and Path(path).is_file(), _read_theory)
+SEVERAL = Reader(lambda path: bool(_kept_in(path)), _read_several)
 COMPARISONS = Reader(lambda path: bool(_runs_in(path)), _read_comparison)
 GRAPHS = Reader(lambda path: True, lambda path, shelf: shelf.show(shelf.named[path]))
-READERS = (RUNS, AUTO, STUDIES, THEORY, COMPARISONS, GRAPHS)
+READERS = (RUNS, AUTO, STUDIES, THEORY, SEVERAL, COMPARISONS, GRAPHS)
 """The first that recognizes a path reads it; what nobody else knows must be a graph."""
 
 
