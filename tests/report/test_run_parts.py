@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,3 +182,19 @@ def test_linked_nodes_are_nearer_than_others() -> None:
 def test_the_page_is_still_small(two: RunMaterial, tmp_path: Path) -> None:
     assert report.write(two.run.path, tmp_path / "r.html")["bytes"] < 6_000_000
     assert Run.open(two.run.path).finished() == [0, 1]
+
+
+def test_nodes_can_be_left_out_of_a_page_that_is_passed_on(folder: Path, tmp_path: Path) -> None:
+    run = folder / "runs" / "gpcn-link"
+    report.write(run, tmp_path / "r.html")
+    report.write(run, tmp_path / "hidden.html", names_nodes=False)
+    named, hidden = ((tmp_path / name).read_text() for name in ("r.html", "hidden.html"))
+    for part in (
+        "The nodes to look at first",
+        "A picture of the graph",
+        r"alert\(1\)&gt;\d",
+        r"alert\(1\)\\u0026gt;\d",
+    ):
+        assert re.search(part, named)
+        assert not re.search(part, hidden)
+    assert "ROC curve" in hidden

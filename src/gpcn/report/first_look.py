@@ -34,7 +34,7 @@ def first_look(material: RunMaterial) -> FirstLook | None:
 
     A test node's probability is the mean over the models for which it was one; a node without a label has that of all.
     """
-    if material.graph is None:
+    if material.graph is None or not material.names_nodes:
         return None
     run, graph = material.run, material.graph
     unlabelled = np.flatnonzero(graph.labels == UNKNOWN)

@@ -41,7 +41,7 @@ def section(material: GraphMaterial) -> Markup:
     figures = [_classes(facts), _degrees(graph)]
     if facts["classes"] > 1:
         figures.insert(1, _compatibility(facts))
-    drawn = [graph_picture.picture(graph)]
+    drawn = [graph_picture.picture(graph)] if material.names_nodes else []
     return render("graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures, drawn=drawn)
 
 

@@ -26,10 +26,11 @@ from gpcn.tuning.summary import describe
 
 @dataclass(frozen=True)
 class GraphMaterial:
-    """A graph."""
+    """A graph; `names_nodes` says whether single nodes and links may be shown."""
 
     name: str
     graph: Graph
+    names_nodes: bool = True
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class RunMaterial:
     result: dict[str, Any]
     graph: Graph | None
     notes: tuple[str, ...] = ()
+    names_nodes: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,14 @@ class TheoryMaterial:
 class Shelf:
     """Graphs at hand while a page is made, by fingerprint and by path, and what is `shown` already.
 
-    `graph` and `nodes` say where the files of runs and studies lie now, if not where they were.
+    `graph` and `nodes` say where the files of runs and studies lie now, if not where they were; `names_nodes`, whether
+    single nodes and links may be shown.
     """
 
     mirror: Path | None = None
     graph: str | None = None
     nodes: Path | None = None
+    names_nodes: bool = True
     graphs: dict[str, Graph] = field(default_factory=dict)
     named: dict[str, Graph] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
@@ -120,7 +124,7 @@ class Shelf:
         """The materials of a graph and of a run on it, each the first time it is asked for."""
         wanted: dict[str, Any] = {}
         if graph is not None:
-            wanted[graph.fingerprint()] = GraphMaterial(graph.name, graph)
+            wanted[graph.fingerprint()] = GraphMaterial(graph.name, graph, self.names_nodes)
         if run is not None:
             wanted[str(run.run.path.resolve())] = run
         new = [material for key, material in wanted.items() if key not in self.shown]
@@ -129,15 +133,21 @@ class Shelf:
 
 
 def gather(
-    paths: Sequence[str], mirror: Path | None = None, *, graph: str | None = None, nodes: Path | None = None
+    paths: Sequence[str],
+    mirror: Path | None = None,
+    *,
+    graph: str | None = None,
+    nodes: Path | None = None,
+    names_nodes: bool = True,
 ) -> list[Any]:
     """All materials behind `paths`, in their order; graphs named there serve the runs named there.
 
-    `graph` and `nodes` are where the files of the runs' graph lie now, read as they were for training.
+    `graph` and `nodes` are where the files of the runs' graph lie now, read as they were for training; without
+    `names_nodes` no material shows a single node or link.
     """
     if not paths:
         raise ConfigError("there is nothing to report on; name a run, a comparison, a study or a graph")
-    shelf = Shelf(mirror, graph, nodes)
+    shelf = Shelf(mirror, graph, nodes, names_nodes)
     chosen = [(path, _reader_of(path)) for path in paths]
     for path, reader in chosen:
         if reader is GRAPHS:
@@ -245,7 +255,7 @@ def _run(path: Path, shelf: Shelf) -> RunMaterial | None:
     if not run.finished():
         return None
     graph, notes = shelf.of(run.graph, run.path)
-    return RunMaterial(path.resolve().name, run, run.result(), graph, (*run.notes, *notes))
+    return RunMaterial(path.resolve().name, run, run.result(), graph, (*run.notes, *notes), shelf.names_nodes)
 
 
 def _load(path: str, mirror: Path | None) -> Graph:
