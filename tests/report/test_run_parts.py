@@ -139,6 +139,15 @@ def test_models_without_a_sum_say_where_to_ask(folder: Path) -> None:
     assert "gpcn explain mlp --node ID" in look.about
 
 
+def test_large_graphs_do_not_wait(two: RunMaterial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_look, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(importance, "MOST_EXACT", 10)
+    look = first_look.first_look(two)
+    assert look is not None
+    assert "it would take too long for so many" in look.about
+    assert importance.importance(two) == []
+
+
 def test_a_small_graph_is_drawn_whole_and_always_alike(graph: Graph) -> None:
     figure = graph_picture.picture(graph)
     assert figure.spec == graph_picture.picture(graph).spec

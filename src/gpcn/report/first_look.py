@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gpcn.explained_model import ExplainedModel
 from gpcn.explanation import brief_account, can_be_explained
 from gpcn.graph import Graph
+from gpcn.report.importance import feature_entries
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table
 from gpcn.sentences import reasons
@@ -18,6 +19,7 @@ from gpcn.training.runs import Run
 from gpcn.types import UNKNOWN
 
 MOST = 50
+MOST_ENTRIES = 1_000_000  # features of nodes, all of which may reach a node in a few hops
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ def first_look(material: RunMaterial) -> FirstLook | None:
     why = (
         "Why: the parts of the lead that count most for it, then nodes and features, by the model of the first split."
         if whys is not None
+        else f"Why is left to gpcn explain {run.path.name} --node ID: it would take too long for so many."
+        if can_be_explained(run)
         else f"This model is no sum over hops; gpcn explain {run.path.name} --node ID says why, where it has gradients."
     )
     about = f"{len(order):,} of {len(candidates):,} {whose}, {first}. {why}"
@@ -83,7 +87,7 @@ def _probabilities(run: Run, graph: Graph, unlabelled: npt.NDArray[np.int64]) ->
 def _whys(
     run: Run, graph: Graph, nodes: list[int], probabilities: npt.NDArray[np.float64], positive: int | None
 ) -> dict[int, str] | None:
-    if not can_be_explained(run):
+    if not can_be_explained(run) or feature_entries(graph) > MOST_ENTRIES:
         return None
     explained = ExplainedModel.of(run, graph, run.finished()[0])
     lines = {}

@@ -88,7 +88,7 @@ def _classes(graph: Graph, nodes: Integers, points: Floats) -> list[Trace]:
     """A trace for each of the largest classes, one for all others, one for nodes without a label."""
     labels, names = graph.labels[nodes], graph.label_names
     sizes = np.bincount(labels[labels != UNKNOWN], minlength=graph.num_classes)
-    largest = np.argsort(-sizes, kind="stable")[:MOST_COLOURS].tolist()
+    largest = sorted(np.argsort(-sizes, kind="stable")[:MOST_COLOURS].tolist())
     groups = [(label, labels == label, series(number)) for number, label in enumerate(largest)]
     groups.append((None, (labels != UNKNOWN) & ~np.isin(labels, largest), "$series-6"))
     groups.append((UNKNOWN, labels == UNKNOWN, "$line"))

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from gpcn.class_explanation import class_shares, lead_of
 from gpcn.explained_model import ExplainedModel
 from gpcn.explanation import can_be_explained, why_not
+from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label_middle, chart_text
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
 from gpcn.report.materials import RunMaterial
@@ -15,7 +16,7 @@ from gpcn.report.tables import signed
 
 SHOWN = 15
 MOST_CLASSES = 12
-MOST_ENTRIES = 4_000_000  # nodes by features that gradients are integrated for while a page is made
+MOST_EXACT, MOST_BY_GRADIENTS = 20_000_000, 1_000_000  # features of nodes that a page waits for
 Floats = npt.NDArray[np.float64]
 
 
@@ -26,7 +27,7 @@ def importance(material: RunMaterial) -> list[Figure]:
     if graph is None or why_not(run) is not None or graph.num_features == 0 or len(names) > MOST_CLASSES:
         return []
     exact = can_be_explained(run)
-    if not exact and graph.num_nodes * graph.num_features > MOST_ENTRIES:
+    if feature_entries(graph) > (MOST_EXACT if exact else MOST_BY_GRADIENTS):
         return []
     explained = ExplainedModel.of(run, graph, run.finished()[0])
     predicted = explained.logits().argmax(1).numpy()
@@ -44,6 +45,11 @@ def importance(material: RunMaterial) -> list[Figure]:
     how = "" if exact else " Shares are integrated gradients, so they are approximate."
     table = {names[label]: shares.sum(axis=0)[order] for label, shares in by_class.items()}
     return [_bars(mean[:, order], called, exact, how), _by_class(table, called, how)]
+
+
+def feature_entries(graph: Graph) -> int:
+    """How many features of nodes there are that can have a share."""
+    return int(graph.features.nnz) if graph.has_sparse_features else graph.num_nodes * graph.num_features
 
 
 def _bars(mean: Floats, called: list[str], exact: bool, how: str) -> Figure:
