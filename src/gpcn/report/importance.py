@@ -49,7 +49,7 @@ def importance(material: RunMaterial) -> list[Figure]:
 
 def feature_entries(graph: Graph) -> int:
     """How many features of nodes there are that can have a share."""
-    return int(graph.features.nnz) if graph.has_sparse_features else graph.num_nodes * graph.num_features
+    return graph.features.size if isinstance(graph.features, np.ndarray) else int(graph.features.nnz)
 
 
 def _bars(mean: Floats, called: list[str], exact: bool, how: str) -> Figure:
