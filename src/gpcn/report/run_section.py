@@ -60,9 +60,8 @@ def _tiles(result: dict[str, Any], majority: dict[str, Any]) -> list[tuple[str, 
             spread(majority["test_mean"], None, metric.digits),
             "what class shares alone achieve on test nodes",
         ),
-        ("splits", f"{len(splits):,}", "finished"),
         ("epochs", f"{np.mean(epochs):,.0f}", f"on average; {min(epochs):,} to {max(epochs):,}"),
-        ("time", f"{result['seconds']:,.1f} s", "all splits together"),
+        ("time", f"{result['seconds']:,.1f} s", f"{len(splits):,} finished split(s) together"),
         ("parameters", f"{result['parameters']:,}", "learned numbers per split"),
     ]
     if mixes:
