@@ -13,7 +13,7 @@ endif
 
 KILLS ?= 100
 
-.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-tables bench-portfolio bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-portfolio bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -74,6 +74,9 @@ bench-bandwidth: $(STAMP)  ## memory bandwidth of every kernel against a copy, n
 
 bench-jobs: $(STAMP)  ## whole commands against an earlier commit, wall-clock (about 10 minutes)
 	$(BIN)/python -W ignore benchmarks/jobs.py --save
+
+bench-both-ways: $(STAMP)  ## committed cells of the family trained again with the code as it is (about 25 minutes; stop and resume)
+	$(BIN)/python -W ignore benchmarks/both_ways.py --save
 
 bench-search: $(STAMP)  ## a search side by side with the obvious loop (about 15 minutes)
 	$(BIN)/python -W ignore benchmarks/search.py --save

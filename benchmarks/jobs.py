@@ -24,6 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import machine
+from benchmarks.performance_page import PAGE, jobs_table, put_between
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -34,6 +35,14 @@ JOBS: dict[str, tuple[list[str], bool]] = {  # words of the command, and whether
     "train": (["train", "texas", "--model", "gpcn", "--out", "{folder}/run"], True),
     "compare": (["compare", "{table}", "--models", SEVEN], True),
     "tune": (["tune", "texas", "--budget", "24", "--out", "{folder}/study"], True),
+}
+
+
+TITLES = {
+    "help": "`gpcn --help`",
+    "train": "`gpcn train texas --model gpcn` (ten splits)",
+    "compare": "`gpcn compare` of seven models, 2,000 nodes, five splits",
+    "tune": "`gpcn tune texas --budget 24`",
 }
 
 
@@ -81,17 +90,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--commands", default=",".join(JOBS))
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--save", action="store_true", help="write benchmarks/jobs.json")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/jobs.json and docs/performance.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         before, table = laid_out(options.against, Path(folder)), Path(folder) / "table"
         seconds(ROOT / "src", ["synth", "--out", str(table), "--nodes", "2000", "--splits", "5"])
         rows = [measure(name, before, table, options.rounds) for name in options.commands.split(",")]
-    told = {"machine": machine(), "against": options.against, "rounds": options.rounds, "rows": rows}
+    document = {"machine": machine(), "against": options.against, "rounds": options.rounds, "rows": rows}
     if options.save:
-        (HERE / "jobs.json").write_text(json.dumps(told, indent=1) + "\n")
+        (HERE / "jobs.json").write_text(json.dumps(document, indent=1) + "\n")
+        put_between(PAGE, "jobs", jobs_table(rows, TITLES))
     if options.json:
-        print(json.dumps(told, indent=1))
+        print(json.dumps(document, indent=1))
         return
     for row in rows:
         now = f"{row['now']:.1f} s now, {row['before']:.1f} s at {options.against}, {row['speedup']:.1f}x"

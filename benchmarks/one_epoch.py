@@ -62,7 +62,7 @@ def our_epoch(
         return one_epoch(model, x, links, graph, ours=True, reuse=reuse and dropout == 0)
     labels, split = torch.tensor(graph.labels), graph.splits[0]
     train, val = torch.tensor(split.train), torch.tensor(split.val)
-    direct = DirectPass(model, x, links, train, labels[train])
+    direct = DirectPass(model, x, links, train, labels[train], judged=val)
     optimizer = Adam([Group(list(model.parameters()), 1e-3, 1e-3)])
 
     def epoch() -> None:

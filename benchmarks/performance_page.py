@@ -102,6 +102,32 @@ def order_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def jobs_table(rows: list[dict[str, Any]], titles: dict[str, str]) -> str:
+    """Seconds of whole commands, before and now."""
+    lines = ["| command | before | now | speed-up | now, over the better of `--jobs 1` and `2` |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    for row in rows:
+        over = f"{row['over_best']:.2f}" if "over_best" in row else ""
+        times = f"{row['before']:.1f} | {row['now']:.1f} | {row['speedup']:.1f}×"
+        lines.append(f"| {titles[row['command']]} | {times} | {over} |")
+    return "\n".join(lines)
+
+
+def both_ways_table(rows: list[dict[str, Any]]) -> str:
+    """Per dataset and model: the committed mean, the mean now, and their distance in committed deviations."""
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    lines = ["| dataset | " + " | ".join(models) + " |", "| --- |" + " ---: |" * len(models)]
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        of_model = {row["model"]: row for row in rows if row["dataset"] == dataset}
+        texts = [_distance(of_model[model]) if model in of_model else "–" for model in models]
+        lines.append(f"| {dataset} | " + " | ".join(texts) + " |")
+    return "\n".join(lines)
+
+
+def _distance(row: dict[str, Any]) -> str:
+    return f"{row['committed_mean']:.2f} → {row['mean']:.2f} ({row['in_deviations']:+.2f})"
+
+
 def _minutes(name: str, sums: dict[str, float]) -> str:
     times = f"{sums['ours_s'] / 60:.1f} | {sums['published_s'] / 60:.1f}"
     return f"| {name} | {sums['epochs']:,} | {times} | **{sums['published_s'] / sums['ours_s']:.1f}×** |"

@@ -32,10 +32,11 @@ from benchmarks.performance_page import PAGE, put_between, search_table
 from gpcn import Graph, load
 from gpcn.paper.evaluations import commit
 from gpcn.training.probe import RULES
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import Budget, best, tune
+from gpcn.tuning.study import best, tune
 from gpcn.tuning.tasks import Task
 
 HERE = Path(__file__).resolve().parent

@@ -270,7 +270,10 @@ def test_names_are_shown_as_text_never_as_markup(folder: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "command",
-    ["datasets", "inspect", "models", "train", "compare", "predict", "explain", "report", "convert", "synth", "demo"],
+    [
+        *("datasets", "inspect", "models", "train", "compare", "predict", "explain", "report", "export", "convert"),
+        *("synth", "demo"),
+    ],
 )
 def test_every_help_has_an_example(command: str) -> None:
     answer = gpcn(command, "--help", COLUMNS="100")
@@ -309,6 +312,17 @@ def test_help_says_what_commands_say_of_themselves_and_imports_none_of_them() ->
         assert " ".join(told.split("\n\n")[0].split()) == summary, name
     heavy = "import sys; from gpcn.cli.app import app; assert not {'numpy', 'scipy', 'torch'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", heavy], check=True)
+
+
+def test_a_training_does_not_wait_for_packages_that_it_does_not_use() -> None:
+    code = (
+        "import sys; import gpcn; from gpcn.cli import train, progress; from gpcn.training import runs; "
+        "from gpcn.tuning import budget; "
+        "gpcn.train(gpcn.synthesize(nodes=60, splits=1), gpcn.TrainConfig.of('gpcn', epochs=2)); "
+        "print(*{'sklearn', 'optuna', 'sqlalchemy', 'networkx', 'torch_geometric', 'pandas'} & set(sys.modules))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert answer.stdout.split() == []
 
 
 def test_a_command_that_is_nearly_right() -> None:

@@ -41,8 +41,8 @@ KINDS = {
 }
 
 
-def typed_graph() -> Graph:
-    made = synthesize(nodes=NODES, classes=3, degree=5, directed=True, features=FEATURES, splits=0, seed=4)
+def typed_graph(degree: float = 5) -> Graph:
+    made = synthesize(nodes=NODES, classes=3, degree=degree, directed=True, features=FEATURES, splits=0, seed=4)
     rng = np.random.default_rng(5)
     links = made.adjacency.tocoo()
     weights, pays = 0.5 + rng.random(links.nnz), rng.random(links.nnz) < 0.5

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 from gpcn import Graph, TrainConfig, synthesize
-from gpcn.nn import AGPCN, GPCN, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator
+from gpcn.nn import AGPCN, GPCN, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator, region
 from gpcn.nn.bank_model import Pieces
 from gpcn.nn.direct import DirectPass, covers
 from gpcn.nn.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, rule_for
@@ -22,10 +23,10 @@ LINEAR = [name for name in KINDS if "blocks" not in name]
 TRAIN = torch.tensor([0, 3, 4, 7, 11, 12, 18])
 
 
-def by_autograd(model: NodeClassifier, x: object, graph: Graph, labels: torch.Tensor, weights: torch.Tensor | None):
+def by_autograd(model: NodeClassifier, x: object, graph: Graph, labels, weights, train: torch.Tensor = TRAIN):
     model.zero_grad()
     logits = model(x, graph)
-    loss = F.cross_entropy(logits[TRAIN], labels[TRAIN], weights)
+    loss = F.cross_entropy(logits[train], labels[train], weights)
     loss.backward()
     return loss.detach(), {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
 
@@ -58,6 +59,82 @@ def test_the_pass_equals_autograd(name: str, count: int, layers: int, dropout: f
     for parameter, gradient in ((name, each.grad) for name, each in model.named_parameters()):
         torch.testing.assert_close(gradient, wanted[parameter], rtol=1e-9, atol=1e-9, msg=parameter)
         assert gradient.stride() == wanted[parameter].stride(), parameter  # fused Adam reads memory, not indices
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize(("count", "layers"), [(1, 1), (1, 2), (2, 2), (6, 1)])
+@pytest.mark.parametrize("name", LINEAR)
+def test_rows_that_nothing_depends_on_are_left_out(
+    name: str, count: int, layers: int, dropout: float, sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever part of the graph it is: the same loss, gradients, and logits of the nodes judged."""
+    monkeypatch.setattr(region, "WORTHWHILE", 1.0)
+    graph = typed_graph(degree=1)
+    labels, train, judged = torch.tensor(graph.labels), TRAIN[:3], torch.tensor([1, 5])
+    model = build(name, ",".join(OPERATORS[:count]), layers, bias=layers != 2)
+    model.order = "collapsed"
+    model.dropout = model.features.dropout = model.features.last_dropout = dropout
+    x = torch.tensor(graph.features, dtype=torch.float64)
+    x = SparseOperator.from_torch((x * (x > 0)).to_sparse_csr()) if sparse else x
+    model.train()
+    torch.manual_seed(7)
+    loss, wanted = by_autograd(model, x, graph, labels, None, train)
+    with torch.no_grad():
+        expected = model.eval()(x, graph)
+    direct = DirectPass(model, x, graph, train, labels[train], judged=judged)
+    for _ in range(2):  # the memory of the first pass serves the second
+        model.zero_grad()
+        torch.manual_seed(7)
+        direct_loss, logits = direct(dropout > 0)
+    assert all(len(plan.training) < graph.num_nodes for plan in direct.plans.values()) or count == 6
+    torch.testing.assert_close(direct_loss, loss, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(logits[judged], expected[judged], rtol=1e-9, atol=1e-9)
+    for parameter, gradient in ((name, each.grad) for name, each in model.named_parameters()):
+        torch.testing.assert_close(gradient, wanted[parameter], rtol=1e-9, atol=1e-9, msg=parameter)
+        assert gradient.stride() == wanted[parameter].stride(), parameter
+
+
+def test_a_region_is_what_the_powers_of_its_operators_touch() -> None:
+    graph = synthesize(nodes=80, degree=2, directed=True, features=4, splits=1, seed=2)
+    operators = tuple(SparseOperator.from_scipy(matrix) for matrix in (graph.adjacency, graph.adjacency.T))
+    nodes = np.array([3, 40])
+    dense = [operator.to_dense().numpy() != 0 for operator in operators]
+    for depths in ((1, 1), (2, 0), (3, 1)):
+        touched = np.zeros(80, dtype=bool)
+        for links, depth in zip(dense, depths, strict=True):
+            inside = np.isin(np.arange(80), nodes)
+            for _ in range(depth):
+                inside = inside | links[inside].any(axis=0)
+            touched |= inside
+        assert np.array_equal(region.reached(operators, depths, nodes, 80), touched)
+
+
+def test_of_large_data_only_a_small_part_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = synthesize(nodes=200, degree=1, directed=True, features=6, splits=1, seed=3)
+    operator = SparseOperator.from_scipy(graph.adjacency)
+    everything = region.whole(torch.tensor(graph.features), (operator,), ())
+    many, few = torch.arange(90), torch.arange(12)
+    assert all(region.region_around(nodes, everything, (1,)).rows is not None for nodes in (many, few))
+    monkeypatch.setattr(region, "LARGE", everything.size_in_bytes())
+    assert region.region_around(many, everything, (1,)) is everything
+    assert len(region.region_around(few, everything, (1,))) < 80
+
+
+def test_a_pass_takes_turns_with_and_without_dropout() -> None:
+    graph = synthesize(nodes=120, degree=2, directed=True, features=6, splits=1, seed=3)
+    labels, split = torch.tensor(graph.labels), graph.splits[0]
+    train, val = torch.tensor(split.train[:9]), torch.tensor(split.val[:9])
+    model = GPCN(6, 16, graph.num_classes, layers=1, dropout=0.5, order="collapsed").double()
+    x = torch.tensor(graph.features, dtype=torch.float64)
+    direct = DirectPass(model, x, graph, train, labels[train], judged=val)
+    with torch.no_grad():
+        expected = model.eval()(x, graph)[val]
+    for drops in (False, True, False, True):
+        _, logits = direct(drops)
+        torch.testing.assert_close(logits[val], expected, rtol=1e-9, atol=1e-9)
+    rows = {drops: (len(plan.training), len(plan.evaluation)) for drops, plan in direct.plans.items()}
+    assert max(rows[True]) < max(rows[False]) < 120
 
 
 def test_which_terms_are_written_out() -> None:

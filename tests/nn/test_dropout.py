@@ -5,7 +5,17 @@ import torch
 import torch.nn.functional as F
 
 from gpcn.errors import ConfigError
-from gpcn.nn.dropout import PIECE, Dropout, SparseDropout, dropout, dropout_sparse, relu_dropout, relu_dropout_
+from gpcn.nn.dropout import (
+    PIECE,
+    Dropout,
+    SparseDropout,
+    dropout,
+    dropout_of_rows,
+    dropout_sparse,
+    relu_dropout,
+    relu_dropout_,
+)
+from gpcn.nn.operator import SparseOperator
 from tests.nn.test_operator import random
 
 
@@ -120,3 +130,24 @@ def test_infinite_entries_raise_no_warning() -> None:
 def test_short_floats_are_dropped_too() -> None:
     found = relu_dropout_(torch.ones(100, 100, dtype=torch.bfloat16), 0.5, True)
     assert 0.4 < (found == 0).float().mean() < 0.6
+
+
+@pytest.mark.parametrize("shape", [(40, 7), (3, 50_001), (70_001, 3), (2600, 128)])
+def test_some_rows_have_the_draws_that_all_rows_would_have(shape: tuple[int, int]) -> None:
+    x = torch.rand(shape) + 0.5
+    rows = torch.arange(1, shape[0], 3)
+    torch.manual_seed(9)
+    expected = dropout(x, 0.3, True)[rows]
+    torch.manual_seed(9)
+    torch.testing.assert_close(dropout_of_rows(x[rows], 0.3, rows, shape[0]), expected, rtol=1e-6, atol=0)
+
+
+def test_some_rows_of_sparse_features_have_the_draws_that_all_would_have() -> None:
+    operator = random(60, 50)
+    entries = torch.arange(0, operator.nnz, 2)
+    part = SparseOperator.from_torch(torch.ones(1, len(entries)).to_sparse_csr())
+    torch.manual_seed(2)
+    expected = dropout_sparse(operator, 0.3, True).matrix.values()[entries] != 0
+    torch.manual_seed(2)
+    kept = SparseDropout(part, 0.3, entries, operator.nnz)().matrix.values() != 0
+    assert torch.equal(kept, expected)

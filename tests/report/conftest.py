@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from gpcn import Graph, TrainConfig, report, save, synthesize, train
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import Budget, tune
+from gpcn.tuning.study import tune
 from tests.commands import in_process
 
 NASTY = "<img src=x onerror=alert(1)>"

@@ -26,10 +26,11 @@ from gpcn.training.rounds import RoundTrainer
 from gpcn.training.runs import Run, train
 from gpcn.training.splitrun import run_split
 from gpcn.training.trainers import trainer_for
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import Budget, tune
+from gpcn.tuning.study import tune
 
 SETTINGS = {"epochs": 30, "patience": 10, "max_leaf_nodes": 7}
 

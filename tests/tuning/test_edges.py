@@ -17,13 +17,14 @@ from gpcn.errors import CheckpointError, ConfigError
 from gpcn.training import probe as probes
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import halves, probe
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger, read_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.storage import place_of
-from gpcn.tuning.study import Budget, best, header, tune
+from gpcn.tuning.study import best, header, tune
 from gpcn.tuning.summary import describe
 from gpcn.tuning.tasks import Task
 from tests.commands import Answer, in_process

@@ -15,12 +15,13 @@ import pytest
 from gpcn import Graph, synthesize
 from gpcn.errors import CheckpointError
 from gpcn.tuning import lease as leases
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.lease import Lease
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import Budget, header, tune
+from gpcn.tuning.study import header, tune
 from tests.tuning import postgres
 
 PLAN = Plan.of([0], 4, size=3)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gpcn.errors import ConfigError
+from gpcn.tuning.budget import read_budget, read_seconds
 from gpcn.tuning.proposal import propose
 from gpcn.tuning.schedule import Plan, Trial, advance
 from gpcn.tuning.space import Space, models_of
-from gpcn.tuning.summary import read_budget, read_seconds
 
 
 def test_the_papers_grid_is_the_papers() -> None:

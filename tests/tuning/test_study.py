@@ -21,12 +21,13 @@ import pytest
 
 from gpcn import save, synthesize
 from gpcn.errors import CheckpointError, ConfigError
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger, read_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import Budget, best, tune
+from gpcn.tuning.study import best, tune
 from tests.commands import Answer, Killable, in_process, process_words
 
 KILLS = 20

@@ -92,8 +92,8 @@ def train_auto(
     """Choose, train, and say why."""
     from gpcn.tuning.auto import auto as choose
     from gpcn.tuning.auto.portfolio import read_portfolio
+    from gpcn.tuning.budget import read_seconds
     from gpcn.tuning.executors.local import LocalExecutor
-    from gpcn.tuning.summary import read_seconds
 
     seconds = read_seconds(budget)
     entries = None if portfolio is None else read_portfolio(portfolio)

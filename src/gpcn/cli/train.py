@@ -70,7 +70,7 @@ def train(
     from gpcn.training.runs import Run
     from gpcn.training.runs import train as run
     from gpcn.training.usual import usual_settings
-    from gpcn.tuning.summary import read_seconds
+    from gpcn.tuning.budget import read_seconds
 
     if model == "auto" and (settings or config or recipe):
         raise ConfigError("--model auto chooses all settings; leave --set, --config and --recipe out, or name a model")

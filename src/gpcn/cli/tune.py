@@ -73,10 +73,11 @@ def tune(
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
     from gpcn.training.source import load_again, source_of
+    from gpcn.tuning.budget import read_budget
     from gpcn.tuning.ledger import Ledger, read_header
     from gpcn.tuning.schedule import Plan
     from gpcn.tuning.study import header
-    from gpcn.tuning.summary import describe, read_budget
+    from gpcn.tuning.summary import describe
     from gpcn.tuning.wish import Wish, check_place, last_wish
 
     if engine not in ENGINES:
@@ -131,11 +132,11 @@ def _drive(
 ) -> Any:
     from gpcn.cli.progress import study_progress
     from gpcn.locking import locked
+    from gpcn.tuning.budget import read_budget
     from gpcn.tuning.executors.cluster import RayExecutor
     from gpcn.tuning.executors.local import LocalExecutor
     from gpcn.tuning.ledger import Ledger
     from gpcn.tuning.study import drive
-    from gpcn.tuning.summary import read_budget
 
     limit = read_budget(wish.budget)
     with locked(folder):

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.io
 import scipy.sparse as sp
 
 from gpcn.data import pickles
@@ -223,9 +222,11 @@ def _one_hot(values: IntVector) -> sp.csr_array:
 
 
 def _mat(files: Files) -> dict[str, Any]:
+    from scipy.io import loadmat  # its import takes as long as reading a small graph
+
     path, content = next((path, content) for path, content in files.items() if path.endswith(".mat"))
     try:
-        return dict(scipy.io.loadmat(io.BytesIO(content)))
+        return dict(loadmat(io.BytesIO(content)))
     except (ValueError, TypeError, NotImplementedError, OSError) as error:
         raise DataError(f"{path} is not a readable MATLAB file: {error}") from error
 

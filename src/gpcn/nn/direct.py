@@ -3,11 +3,13 @@
 Autograd keeps a node for every operation; on graphs of a few thousand nodes that costs more than the arithmetic. Here
 feature layers, one dense product, Horner's rule and the loss are a list of kernels; from the weights to `V`, `b` and
 `U` (`BankModel.pieces`) there is a rule per kind of model (`nn.direct_terms`), so that every member of the family and
-every bank has it. The gradients are those of `loss.backward()` to rounding, and random draws are the same.
+every bank has it. Rows that neither the loss nor the nodes to be judged depend on are left out (`nn.region`). The
+gradients are those of `loss.backward()` to rounding, and random draws are the same.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeGuard, cast
 
 import torch
@@ -17,10 +19,11 @@ from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.bank_model import BankModel, Pieces
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.direct_terms import rule_for
-from gpcn.nn.dropout import SparseDropout, relu_dropout_
-from gpcn.nn.layers import Linear, drop_features
+from gpcn.nn.dropout import SparseDropout, dropout_of_rows, relu_dropout_
+from gpcn.nn.layers import Linear
 from gpcn.nn.operator import SparseOperator, multiply, multiply_add_
-from gpcn.nn.polynomial import bank_powers, horner_, transposed
+from gpcn.nn.polynomial import bank_powers, horner_
+from gpcn.nn.region import Region, region_around, whole
 
 
 def covers(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> TypeGuard[BankModel]:
@@ -34,6 +37,17 @@ def covers(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Type
     return model.order_for(reading.operators, x.shape[0], width) == "collapsed"
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """The rows of both passes, the gradient of the logits (zero but for training nodes), and room for all powers."""
+
+    training: Region
+    evaluation: Region
+    error: Tensor
+    training_blocks: Tensor
+    evaluation_blocks: Tensor
+
+
 class DirectPass:
     """Loss, gradients and logits of a model on one graph.
 
@@ -44,6 +58,7 @@ class DirectPass:
         train: numbers of the training nodes, `[n]`.
         labels: their classes, `[n]`.
         class_weights: of the loss, where classes count differently, `[C]`.
+        judged: numbers of the nodes whose logits are wanted (default: all).
     """
 
     def __init__(
@@ -54,43 +69,83 @@ class DirectPass:
         train: Tensor,
         labels: Tensor,
         class_weights: Tensor | None = None,
+        judged: Tensor | None = None,
     ) -> None:
-        self.model, self.x, self.train = model, as_features(x), train
-        self.reading = model.read(adjacency, None, self.x.shape[0])
-        self.backwards = transposed(self.reading.operators)
+        self.model, self.train, self.judged = model, train, judged
+        x = as_features(x)
+        reading = model.read(adjacency, None, x.shape[0])
+        self.everything = whole(x, reading.operators, reading.links)
         self.layers = [cast(Linear, layer) for layer in model.features.layers]
-        numbers = {id(operator): number for number, operator in enumerate(self.reading.operators)}
-        self.joins = [numbers.get(id(operator)) for operator in self.reading.links]
+        numbers = {id(operator): number for number, operator in enumerate(reading.operators)}
+        self.joins = [numbers.get(id(operator)) for operator in reading.links]
         weights = torch.ones(len(labels), dtype=model.dtype) if class_weights is None else class_weights[labels]
         self.weights = (weights.to(model.dtype) / weights.sum()).unsqueeze(0)  # [1, n]
         self.wanted = self.weights.new_zeros(model.num_classes, len(labels))  # [C, n]: its weight at a node's class
         self.wanted.scatter_(0, labels.unsqueeze(0), self.weights)
         self.terms = rule_for(model)
+        self.plans: dict[bool, _Plan] = {}
         self.sparse_dropout: SparseDropout | None = None
-        self.error = self.weights.new_zeros(self.x.shape[0], model.num_classes)  # of the logits; zero but for `train`
 
     def __call__(self, drops: bool) -> tuple[Tensor, Tensor]:
-        """Set every weight's gradient; the training loss, and all logits with nothing dropped."""
-        with torch.no_grad():
-            pieces = self.terms.forward()
-            clean = self._logits(self._hidden(self.x, False)[-1], pieces) if drops else None
-            x = self._dropped() if drops else self.x
-            hidden = self._hidden(x, drops)
-            logits = self._logits(hidden[-1], pieces)
-            loss = self._loss(logits)
-            self.terms.backward(self._backward(x, hidden, pieces, drops))
-        return loss, logits if clean is None else clean
+        """Set every weight's gradient; the training loss, and logits `[N, C]` with nothing dropped.
 
-    def _dropped(self) -> Features:
+        Where only some nodes are `judged`, the logits of others may be missing (nan).
+        """
+        with torch.no_grad():
+            plan = self._plan(drops)
+            training = plan.training
+            pieces = self.terms.forward()
+            clean = self._evaluated(plan, pieces) if drops else None
+            x = self._dropped(training) if drops else training.x
+            hidden = self._hidden(training, x, drops)
+            logits = self._logits(training, hidden[-1], pieces, plan.training_blocks)
+            loss = self._loss(plan, logits)
+            self.terms.backward(self._backward(plan, x, hidden, pieces, drops))
+        return loss, self._of_all(training, logits) if clean is None else clean
+
+    def _plan(self, drops: bool) -> _Plan:
+        """Which rows training computes, and which the nodes judged need, where that is a pass of its own."""
+        if drops not in self.plans:
+            everything, depths = self.everything, self.model.depths
+            training = evaluation = everything
+            if drops:
+                training = region_around(self.train, everything, depths)
+            if self.judged is not None:
+                nodes = self.judged if drops else torch.cat([self.train, self.judged])
+                evaluation = region_around(nodes, everything, depths)
+                training = training if drops else evaluation
+            classes, powers = self.model.num_classes, 1 + sum(depths)
+            blocks = [self.weights.new_empty(powers, len(region), classes) for region in (training, evaluation)]
+            error = self.weights.new_zeros(len(training), classes)
+            self.plans[drops] = _Plan(training, evaluation, error, blocks[0], blocks[1] if drops else blocks[0])
+        return self.plans[drops]
+
+    def _evaluated(self, plan: _Plan, pieces: Pieces) -> Tensor:
+        """The logits with nothing dropped."""
+        region = plan.evaluation
+        hidden = self._hidden(region, region.x, False)[-1]
+        return self._of_all(region, self._logits(region, hidden, pieces, plan.evaluation_blocks))
+
+    def _of_all(self, region: Region, logits: Tensor) -> Tensor:
+        """`[N, C]`, with the logits of the nodes judged."""
+        if region.rows is None or self.judged is None:
+            return logits
+        every = logits.new_full((len(self.everything), logits.shape[1]), torch.nan)
+        return every.index_copy_(0, self.judged, logits.index_select(0, region.at(self.judged)))
+
+    def _dropped(self, region: Region) -> Features:
         """The features with some entries zeroed; sparse ones in the same memory each time."""
-        share = self.model.features.dropout
-        if not isinstance(self.x, SparseOperator) or share == 0:
-            return drop_features(self.x, share, True)
+        share, x = self.model.features.dropout, region.x
+        if share == 0:
+            return x
+        if not isinstance(x, SparseOperator):
+            return dropout_of_rows(x, share, region.rows, len(self.everything))
         if self.sparse_dropout is None or self.sparse_dropout.p != share:
-            self.sparse_dropout = SparseDropout(self.x, share)
+            stored = cast(SparseOperator, self.everything.x).nnz
+            self.sparse_dropout = SparseDropout(x, share, region.entries, stored)
         return self.sparse_dropout()
 
-    def _hidden(self, x: Features, drops: bool) -> list[Tensor]:
+    def _hidden(self, region: Region, x: Features, drops: bool) -> list[Tensor]:
         """The result of each feature layer, the last is `X_T`."""
         results: list[Tensor] = []
         for number, layer in enumerate(self.layers):
@@ -102,7 +157,11 @@ class DirectPass:
                     current.add_(bias)
             else:
                 current = before @ weight if bias is None else torch.addmm(bias, before, weight)
-            results.append(relu_dropout_(current, self._dropout(number), drops))
+            share = self._dropout(number)
+            if drops and share > 0 and region.rows is not None:
+                results.append(dropout_of_rows(current.relu_(), share, region.rows, len(self.everything)))
+            else:
+                results.append(relu_dropout_(current, share, drops))
         return results
 
     def _dropout(self, number: int) -> float:
@@ -113,26 +172,19 @@ class DirectPass:
         """By what dropout multiplied the entries of a layer's result that it left."""
         return 1 / (1 - self._dropout(number)) if drops else 1.0
 
-    def _logits(self, hidden: Tensor, pieces: Pieces) -> Tensor:
+    def _logits(self, region: Region, hidden: Tensor, pieces: Pieces, blocks: Tensor) -> Tensor:
         powers, classes, _ = pieces.terms.shape
-        product = pieces.terms.flatten(0, 1) @ hidden.T  # [powers * C, N]: a few long rows multiply fastest
-        blocks = product.view(powers, classes, -1).transpose(1, 2)  # [powers, N, C]
-        links = {
-            self._first_power(join): link
-            for link, join in zip(pieces.links, self.joins, strict=True)
-            if join is not None
-        }
-
-        def power(k: int) -> Tensor:
-            block = hidden.new_empty(blocks.shape[1:])
-            if pieces.bias is None:
-                block.copy_(blocks[k])
-            else:
-                torch.add(blocks[k], pieces.bias[k], out=block)
-            return block.add_(links[k]) if k in links else block
-
-        total = horner_(self.reading.operators, self.model.depths, power)
-        for operator, link, join in zip(self.reading.links, pieces.links, self.joins, strict=True):
+        product = pieces.terms.flatten(0, 1) @ hidden.T  # [powers * C, n]: a few long rows multiply fastest
+        lying = product.view(powers, classes, -1).transpose(1, 2)  # [powers, n, C]
+        if pieces.bias is None:
+            blocks.copy_(lying)
+        else:
+            torch.add(lying, pieces.bias.unsqueeze(1), out=blocks)
+        for link, join in zip(pieces.links, self.joins, strict=True):
+            if join is not None:
+                blocks[self._first_power(join)].add_(region.take(link))
+        total = horner_(region.operators, self.model.depths, lambda k: blocks[k] if k else blocks[0].clone())
+        for operator, link, join in zip(region.links, pieces.links, self.joins, strict=True):
             if join is None:
                 multiply_add_(total, operator.matrix, link)
         return total
@@ -147,25 +199,28 @@ class DirectPass:
     def _first_power(self, operator: int) -> int:
         return 1 + sum(self.model.depths[:operator])
 
-    def _loss(self, logits: Tensor) -> Tensor:
-        """Cross entropy of the training nodes; leaves its gradient in `error`."""
-        chosen = logits.index_select(0, self.train).T.contiguous()  # [C, n]: over few classes, many nodes at a time
+    def _loss(self, plan: _Plan, logits: Tensor) -> Tensor:
+        """Cross entropy of the training nodes; leaves its gradient in the plan's `error`."""
+        train = plan.training.at(self.train)
+        chosen = logits.index_select(0, train).T.contiguous()  # [C, n]: over few classes, many nodes at a time
         logarithms = torch.log_softmax(chosen, dim=0)
         loss = -(logarithms * self.wanted).sum()
         error = logarithms.exp_().mul_(self.weights).sub_(self.wanted)
-        self.error.index_copy_(0, self.train, error.T.contiguous())
+        plan.error.index_copy_(0, train, error.T.contiguous())
         return loss
 
-    def _backward(self, x: Features, hidden: list[Tensor], pieces: Pieces, drops: bool) -> Pieces:
+    def _backward(self, plan: _Plan, x: Features, hidden: list[Tensor], pieces: Pieces, drops: bool) -> Pieces:
         """Set the gradients of the feature layers; those of the pieces."""
-        powers, classes, width = pieces.terms.shape
-        stack = bank_powers(self.backwards, self.model.depths, self.error)  # [N, 1 + Σ L_o, C]
+        region, (powers, classes, width) = plan.training, pieces.terms.shape
+        stack = bank_powers(region.backwards, self.model.depths, plan.error)  # [n, 1 + Σ L_o, C]
         flat = stack.view(-1, powers * classes)
         terms = (flat.T @ hidden[-1]).view(powers, classes, width)
         bias = None if pieces.bias is None else flat.sum(0).view(powers, classes)
         links = tuple(
-            multiply(operator.transposed, self.error) if join is None else stack[:, self._first_power(join)]
-            for operator, join in zip(self.reading.links, self.joins, strict=True)
+            multiply(operator.transposed, plan.error)
+            if join is None
+            else region.spread(stack[:, self._first_power(join)], len(self.everything))
+            for operator, join in zip(region.links, self.joins, strict=True)
         )
         error = self._scaled_product(flat, pieces.terms.flatten(0, 1), self._scale(len(self.layers) - 1, drops))
         for number in reversed(range(len(self.layers))):

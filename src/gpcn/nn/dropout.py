@@ -44,6 +44,17 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     return x * _zero_some_(mask, p)
 
 
+def dropout_of_rows(x: Tensor, p: float, rows: Tensor | None, count: int) -> Tensor:
+    """`dropout` of some rows (in ascending order) of a matrix that has `count`, with the draws that all would have."""
+    if rows is None or _by_torch(x):
+        return dropout(x, p, True)
+    result = x * (1 / (1 - p))
+    target = result.numpy()
+    for part, keep in _kept_of_rows(rows.numpy(), count, x.shape[1], p):
+        np.multiply(target[part], keep, out=target[part])
+    return result
+
+
 def dropout_sparse(x: SparseOperator, p: float, training: bool) -> SparseOperator:
     """The same for sparse features: only stored entries are drawn, for zeros stay zero anyway."""
     if not training or p == 0:
@@ -97,7 +108,7 @@ def _zero_some_(x: Tensor, p: float) -> Tensor:
 
 def _kept(size: int, p: float) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     """Which of `size` entries stay, piece by piece: where a piece starts, and its mask, overwritten by the next."""
-    threshold = np.int16(min(round(p * LEVELS), LEVELS - 1) - LEVELS // 2)
+    threshold = _threshold(p)
     source = np.random.SFC64(draw_seed())  # twice as fast as torch's own, and seeded by it
     buffer = np.empty(min(PIECE, size), dtype=np.bool_)
     for start in range(0, size, PIECE):
@@ -106,16 +117,36 @@ def _kept(size: int, p: float) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         yield start, np.greater_equal(bits, threshold, out=buffer[:count])
 
 
+def _kept_of_rows(
+    rows: NDArray[np.int64], count: int, width: int, p: float
+) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
+    """The same draws for `rows` of `count` rows of `width` entries alone: a part of `rows`, and its mask."""
+    threshold, source = _threshold(p), np.random.SFC64(draw_seed())
+    step = 4 * max(1, PIECE // (4 * width))  # rows at a time; by four, so that no draw is divided
+    for start in range(0, count, step):
+        entries = (min(start + step, count) - start) * width
+        bits = source.random_raw((entries + 3) // 4).view(np.int16)[:entries].reshape(-1, width)
+        first, last = np.searchsorted(rows, (start, start + step))
+        yield slice(first, last), bits[rows[first:last] - start] >= threshold
+
+
+def _threshold(p: float) -> np.int16:
+    return np.int16(min(round(p * LEVELS), LEVELS - 1) - LEVELS // 2)
+
+
 class SparseDropout:
     """`dropout_sparse` of the same features again and again: one operator, whose entries are drawn anew in place.
 
     Args:
         x: the features; they stay as they are.
         p: share of entries zeroed.
+        entries: where `x` is some rows of larger features, the numbers of its entries among theirs.
+        stored: how many entries those have.
     """
 
-    def __init__(self, x: SparseOperator, p: float) -> None:
-        self.p = check_probability(p)
+    def __init__(self, x: SparseOperator, p: float, entries: Tensor | None = None, stored: int = 0) -> None:
+        self.p, self.stored = check_probability(p), stored
+        self.entries = None if entries is None else entries.numpy()
         values = x.matrix.values()
         self.scaled = (values * (1 / (1 - p))).numpy()
         self.values = torch.empty_like(values)
@@ -126,9 +157,13 @@ class SparseDropout:
     def __call__(self) -> SparseOperator:
         """The features with other entries zeroed than the last time; the result of that time changes with it."""
         target = self.values.numpy()
-        for start, keep in _kept(target.size, self.p):
-            part = slice(start, start + keep.size)
-            np.multiply(self.scaled[part], keep, out=target[part])
+        if self.entries is not None:
+            keep = np.concatenate([piece.copy() for _, piece in _kept(self.stored, self.p)])
+            np.multiply(self.scaled, keep[self.entries], out=target)
+        else:
+            for start, keep in _kept(target.size, self.p):
+                part = slice(start, start + keep.size)
+                np.multiply(self.scaled[part], keep, out=target[part])
         torch.index_select(self.values, 0, self.order, out=self.turned)
         return self.operator
 

@@ -38,7 +38,7 @@ class TrainingLoop(ABC):
         epoch: how many epochs there were.
         best_epoch: the one whose model `best_logits` brings back.
         history: a row per epoch, as `HISTORY` names its columns.
-        logits: of all nodes, as the last epoch judged them.
+        logits: `[N, C]`, as the last epoch judged them; those of nodes that do not validate may be missing (nan).
     """
 
     model: NodeClassifier
@@ -55,6 +55,9 @@ class TrainingLoop(ABC):
     @abstractmethod
     def step(self) -> None:
         """One epoch."""
+
+    def also_judge(self, nodes: Tensor) -> None:  # noqa: B027  (most have them anyway)
+        """Let `logits` have those of `nodes`, too."""
 
     @abstractmethod
     def best_logits(self) -> Tensor:

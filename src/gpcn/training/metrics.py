@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from sklearn import metrics as sklearn_metrics
 from torch import Tensor
 
 from gpcn.errors import ConfigError, near_matches
+from gpcn.training import array_metrics
+from gpcn.training.array_metrics import Probabilities
 from gpcn.types import METRICS, IntVector, Metric
 
-Probabilities = npt.NDArray[Any]
 FromArrays = Callable[[Probabilities, IntVector, int | None], float]
 FromTensors = Callable[[Tensor, Tensor, int | None], Tensor]
 
@@ -164,40 +164,6 @@ def precision_area(scores: Tensor, labels: Tensor) -> Tensor:
     return torch.where(positive.all(), torch.nan, area).to(scores.dtype)
 
 
-def _array_accuracy(probabilities: Probabilities, labels: IntVector, positive: int | None) -> float:
-    return float((probabilities.argmax(axis=1) == labels).sum() / labels.size)
-
-
-def _array_balanced_accuracy(probabilities: Probabilities, labels: IntVector, positive: int | None) -> float:
-    present, predicted = np.unique(labels), probabilities.argmax(axis=1)
-    return float(sklearn_metrics.recall_score(labels, predicted, labels=present, average="macro", zero_division=0))
-
-
-def _array_f1(probabilities: Probabilities, labels: IntVector, positive: int | None) -> float:
-    predicted = probabilities.argmax(axis=1)
-    chosen = None if positive is None else [positive]
-    return float(sklearn_metrics.f1_score(labels, predicted, labels=chosen, average="macro", zero_division=0))
-
-
-def _array_roc_auc(probabilities: Probabilities, labels: IntVector, positive: int | None) -> float:
-    if positive is not None:  # the same for either class
-        return float(sklearn_metrics.roc_auc_score(labels, probabilities[:, 1]))
-    areas = [sklearn_metrics.roc_auc_score(labels == c, probabilities[:, c]) for c in np.unique(labels)]
-    return float(np.mean(areas))
-
-
-def _array_average_precision(probabilities: Probabilities, labels: IntVector, positive: int | None) -> float:
-    classes = np.unique(labels) if positive is None else [positive]
-    areas = [sklearn_metrics.average_precision_score(labels == c, probabilities[:, c]) for c in classes]
-    return float(np.mean(areas))
-
-
-def _array_log_loss(probabilities: Probabilities, labels: IntVector, positive: int | None) -> float:
-    exact = probabilities.astype(np.float64)
-    exact /= exact.sum(axis=1, keepdims=True)
-    return float(sklearn_metrics.log_loss(labels, exact, labels=np.arange(exact.shape[1])))
-
-
 def _tensor_accuracy(logits: Tensor, labels: Tensor, positive: int | None) -> Tensor:
     return (logits.argmax(1) == labels).to(logits.dtype).mean()
 
@@ -249,18 +215,22 @@ def _mean_over_classes(area: Callable[[Tensor, Tensor], Tensor], logits: Tensor,
 _DEFINITIONS: dict[str, MetricDefinition] = {
     entry.name: entry
     for entry in (
-        MetricDefinition(name="accuracy", title="accuracy", from_arrays=_array_accuracy, from_tensors=_tensor_accuracy),
+        MetricDefinition(
+            name="accuracy", title="accuracy", from_arrays=array_metrics.accuracy, from_tensors=_tensor_accuracy
+        ),
         MetricDefinition(
             name="balanced_accuracy",
             title="balanced accuracy",
-            from_arrays=_array_balanced_accuracy,
+            from_arrays=array_metrics.balanced_accuracy,
             from_tensors=_tensor_balanced_accuracy,
         ),
-        MetricDefinition(name="f1", title="F1", from_arrays=_array_f1, from_tensors=_tensor_f1, needs="positive"),
+        MetricDefinition(
+            name="f1", title="F1", from_arrays=array_metrics.f1, from_tensors=_tensor_f1, needs="positive"
+        ),
         MetricDefinition(
             name="roc_auc",
             title="ROC-AUC",
-            from_arrays=_array_roc_auc,
+            from_arrays=array_metrics.roc_auc,
             from_tensors=_tensor_roc_auc,
             needs="two classes",
             ranking=True,
@@ -268,7 +238,7 @@ _DEFINITIONS: dict[str, MetricDefinition] = {
         MetricDefinition(
             name="average_precision",
             title="average precision",
-            from_arrays=_array_average_precision,
+            from_arrays=array_metrics.average_precision,
             from_tensors=_tensor_average_precision,
             needs="two classes",
             ranking=True,
@@ -276,7 +246,7 @@ _DEFINITIONS: dict[str, MetricDefinition] = {
         MetricDefinition(
             name="log_loss",
             title="log loss",
-            from_arrays=_array_log_loss,
+            from_arrays=array_metrics.log_loss,
             from_tensors=_tensor_log_loss,
             greater_is_better=False,
             percent=False,

@@ -53,6 +53,8 @@ def probe(
     order = trainer.val[torch.from_numpy(np.concatenate([first, second]))]
     block = max(1, MOST_KEPT // max(1, len(order) * graph.num_classes))
     test = torch.tensor(split.test, device=problem.device)
+    if with_test:
+        trainer.also_judge(test)
     labels = problem.labels
     seen: list[torch.Tensor] = []
     judged: list[Rows] = []

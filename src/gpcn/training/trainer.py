@@ -48,10 +48,7 @@ class Trainer(TrainingLoop):
         self.parameters = list(self.model.parameters())
         self.buffers = list(self.model.buffers())
         self.optimizer = _optimizer(self.model, config)
-        x, adjacency = problem.x, problem.adjacency
-        self.direct: DirectPass | None = None
-        if covers(self.model, x, adjacency):
-            self.direct = DirectPass(self.model, x, adjacency, self.train, self.train_labels, self.class_weights)
+        self.direct = self._direct(self.val)
         self.best = [parameter.detach().clone() for parameter in self.parameters]
         self.best_buffers = [buffer.clone() for buffer in self.buffers]
 
@@ -64,6 +61,17 @@ class Trainer(TrainingLoop):
     def num_parameters(self) -> int:
         """All entries of all weights."""
         return sum(parameter.numel() for parameter in self.parameters)
+
+    def also_judge(self, nodes: Tensor) -> None:
+        """Let `logits` have those of `nodes`, too."""
+        self.direct = self._direct(torch.cat([self.val, nodes]))
+
+    def _direct(self, judged: Tensor) -> DirectPass | None:
+        """The training pass written out, where that covers the model."""
+        x, adjacency = self.problem.x, self.problem.adjacency
+        if not covers(self.model, x, adjacency):
+            return None
+        return DirectPass(self.model, x, adjacency, self.train, self.train_labels, self.class_weights, judged)
 
     def step(self) -> None:
         """One epoch."""

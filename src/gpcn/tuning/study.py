@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.locking import locked
 from gpcn.training.metrics import check_can_choose, definition
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import propose
@@ -25,14 +25,6 @@ from gpcn.tuning.tasks import Task
 
 ATTEMPTS = 20  # at a point that was not tried before
 Watch = Callable[[Ledger], None]
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How long: so many configurations in all, or so many seconds from now."""
-
-    configurations: int | None = None
-    seconds: float | None = None
 
 
 def header(

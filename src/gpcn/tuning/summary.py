@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from typing import Any
 
 import optuna
 from optuna.trial import TrialState, create_trial
 
-from gpcn.errors import ConfigError
 from gpcn.training.metrics import definition
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import distributions
-from gpcn.tuning.study import Budget, best
+from gpcn.tuning.study import best
 
 ENOUGH = 8  # scored trials before importances mean anything
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-SHORTEST, LONGEST = 1.0, 366 * 24 * 3600.0  # seconds; in less than one nothing can be trained
-MOST_CONFIGURATIONS = 10_000_000
 
 
 def describe(ledger: Ledger, top: int = 10) -> dict[str, Any]:
@@ -76,41 +71,6 @@ def importance(ledger: Ledger) -> dict[str, float]:
         judge = optuna.importance.FanovaImportanceEvaluator(seed=ledger.seed)
         found = optuna.importance.get_param_importances(study, evaluator=judge, params=varied)
     return {name: round(float(value), 4) for name, value in found.items()}
-
-
-def read_budget(text: str) -> Budget:
-    """`200` configurations, or `90s`, `30m`, `2h`."""
-    wanted = "a number of configurations or a time, such as 200 or 30m"
-    amount, unit = _amount(text, wanted)
-    if unit:
-        return Budget(seconds=_seconds(text, amount * UNITS[unit], wanted))
-    if "." in text or amount > MOST_CONFIGURATIONS:
-        raise ConfigError(f"--budget is {_short(text)}; expected {wanted}, at most {MOST_CONFIGURATIONS:,}")
-    return Budget(configurations=int(amount))
-
-
-def read_seconds(text: str) -> float:
-    """`300`, `300s`, `5m`, `1h` as seconds."""
-    wanted = "a time, such as 300s or 5m"
-    amount, unit = _amount(text, wanted)
-    return _seconds(text, amount * UNITS[unit], wanted)
-
-
-def _amount(text: str, wanted: str) -> tuple[float, str]:
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh]?)\s*", text)
-    if match is None or float(match[1]) <= 0:
-        raise ConfigError(f"--budget is {_short(text)}; expected {wanted}")
-    return float(match[1]), match[2]
-
-
-def _seconds(text: str, seconds: float, wanted: str) -> float:
-    if not SHORTEST <= seconds <= LONGEST:
-        raise ConfigError(f"--budget is {_short(text)}; expected {wanted}, from {SHORTEST:g} second to a year")
-    return seconds
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
 def _row(ledger: Ledger, trial: Any, score: float, rule: str) -> dict[str, Any]:
