@@ -24,11 +24,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from gpcn import Columns, Graph, SplitPlan, load
-from gpcn.cli.compare import DEFAULT, run_models
 from gpcn.data.presets import PRESETS, write_preset
 from gpcn.paper import rows
 from gpcn.paper.evaluations import commit
 from gpcn.training.evaluation import evaluate
+from gpcn.training.model_comparison import USUAL_MODELS, train_models
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "tables.csv"
 COLUMNS = (
@@ -88,7 +88,7 @@ def boosted_trees(graph: Graph) -> list[float | None]:
 def measure(preset: str, seed: int) -> list[dict[str, Any]]:
     """A row per model."""
     graph = graph_of(preset, seed)
-    compared = run_models(graph, DEFAULT.split(","), {}, out=None, seed=0, jobs=1)
+    compared = train_models(graph, USUAL_MODELS, {}, out=None, jobs=1)
     majority = next(row["test_mean"] for row in compared["models"] if row["model"] == "majority")
     same = {"preset": preset, "seed": seed, "metric": graph.metric, "splits": len(graph.splits), "commit": commit()}
     table = [

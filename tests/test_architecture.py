@@ -53,6 +53,8 @@ ALLOWED = {  # room -> rooms of the package it may import
     "joint_explanation": CORE | {"training", "explanation", "sentences"},
     "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
     "partial_labels": {"types"},
+    "workspace": CORE
+    | {"data", "nn", "training", "split_plan", "tuning", "explanation", "joint_explanation", "report", "workspace"},
     "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},
 }
 ONLY_IN = {

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from gpcn.split_plan import SplitPlan
     from gpcn.splits import folds, group_splits, random_splits, time_split
     from gpcn.training.config import TrainConfig
+    from gpcn.training.prediction import Predictions
     from gpcn.training.runs import train
+    from gpcn.workspace.folder import RunFolder, open_run
+    from gpcn.workspace.starting import auto, compare
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,10 +40,14 @@ __all__ = [
     "GPCNClassifier",
     "GpcnError",
     "Graph",
+    "Predictions",
+    "RunFolder",
     "Split",
     "SplitPlan",
     "TrainConfig",
     "TrainingError",
+    "auto",
+    "compare",
     "folds",
     "from_frames",
     "from_networkx",
@@ -48,6 +55,7 @@ __all__ = [
     "group_splits",
     "inspect",
     "load",
+    "open_run",
     "random_splits",
     "save",
     "synthesize",
@@ -77,7 +85,10 @@ _HOMES = {
     "gpcn.split_plan": ("SplitPlan",),
     "gpcn.splits": ("folds", "group_splits", "random_splits", "time_split"),
     "gpcn.training.config": ("TrainConfig",),
+    "gpcn.training.prediction": ("Predictions",),
     "gpcn.training.runs": ("train",),
+    "gpcn.workspace.folder": ("RunFolder", "open_run"),
+    "gpcn.workspace.starting": ("auto", "compare"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 _NAMED_THERE = {"save": "write"}

@@ -17,6 +17,7 @@ from gpcn.types import ROLES, UNKNOWN, IntVector
 DEFAULT_COUNT = 5
 MOST_SPLITS = 10_000  # every one of them is trained, and holds every labelled node
 WAYS = {"count": "--random-splits", "folds": "--folds", "by": "--split-by", "group": "--split-group"}
+FEWEST_TO_SPLIT = 3
 NOTABLE = 0.05  # a share of nodes that is off by more than this is worth a note
 
 
@@ -161,3 +162,10 @@ class SplitPlan:
             f"{small.size} class(es) have fewer nodes than there are folds, the first is {name!r} with "
             f"{sizes[small[0]]}; some folds have none of them to test"
         ]
+
+
+def usual_plan(graph: Graph, seed: int = 0) -> SplitPlan | None:
+    """For a graph that comes without splits, where nothing is said of them; none for one with some, or no labels."""
+    if graph.splits or graph.labelled.size < FEWEST_TO_SPLIT:
+        return None
+    return SplitPlan(count=5, train=0.6, val=0.2, seed=seed)

@@ -270,7 +270,10 @@ def test_names_are_shown_as_text_never_as_markup(folder: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "command",
-    ["datasets", "inspect", "models", "train", "compare", "predict", "explain", "report", "convert", "synth", "demo"],
+    [
+        *("datasets", "inspect", "models", "train", "compare", "predict", "explain", "report", "export", "convert"),
+        *("synth", "demo"),
+    ],
 )
 def test_every_help_has_an_example(command: str) -> None:
     answer = gpcn(command, "--help", COLUMNS="100")

@@ -102,10 +102,10 @@ def test_runs_of_the_first_version_still_find_their_splits(run: Path, folder: Pa
     config["graph"]["source"]["random_splits"] = {"count": 3, "seed": 5}
     (run / "config.json").write_text(json.dumps(config))
     assert graph_of(Run.open(run)).equals(random_splits(load(folder), count=3, seed=5))
-    assert "has changed since" in refused("predict", run, "--out-of-fold")
+    assert "has changed since" in refused("predict", run, "--out-of-fold", "--json")
     config["graph"]["source"]["splits"] = {"folds": "many"}
     (run / "config.json").write_text(json.dumps(config))
-    assert "is damaged" in refused("predict", run, "--out-of-fold")
+    assert "is damaged" in refused("predict", run, "--out-of-fold", "--json")
 
 
 def test_wrong_words_for_splits(run: Path, folder: Path, tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_wrong_words_for_splits(run: Path, folder: Path, tmp_path: Path) -> None
     assert "needs the table of nodes" in refused("convert", *target[1:], "--split-by", "when", *target)
     assert "holds neither dates nor numbers" in refused("convert", folder, "--split-by", "split_0", *target)
     assert "leave GRAPH and --unlabelled out" in refused("predict", run, folder, "--out-of-fold")
-    assert "split 9" in refused("predict", run, "--out-of-fold", "--splits", 9)
+    assert "split 9" in refused("predict", run, "--out-of-fold", "--splits", 9, "--json")
     (run / "split-01" / "predictions.npz").write_bytes(b"")
-    assert "predictions.npz" in refused("predict", run, "--out-of-fold")
+    assert "predictions.npz" in refused("predict", run, "--out-of-fold", "--json")
 
 
 def test_splits_by_a_column_of_the_nodes(tmp_path: Path) -> None:

@@ -55,7 +55,9 @@ def test_formulas_are_noted_and_made_harmless_on_request(hostile: tuple[Path, Pa
         rows = list(csv.DictReader(stream))
     assert rows[0]["node"] == "'" + EVIL
     assert not any(is_formula(row["node"]) or is_formula(row["predicted"]) for row in rows)
-    assert "--safe-csv is about .csv files" in refused("predict", run, "--out", tmp_path / "p.npz", "--safe-csv")
+    assert "--safe-csv is about .csv files" in refused(
+        "predict", run, "--out", tmp_path / "p.npz", "--safe-csv", "--json"
+    )
 
 
 def test_no_name_reaches_the_terminal_as_a_command(hostile: tuple[Path, Path], tmp_path: Path) -> None:

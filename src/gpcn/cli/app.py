@@ -29,6 +29,7 @@ SUMMARIES = {
     "explain": "Take a prediction apart: features, neighbours at each hop, links; exactly, to the single feature.",
     "report": "Write one HTML page that works offline: graph, comparison, search, learning, predictions, what "
     "carries them.",
+    "export": "Write a run as a program of PyTorch that needs nothing of gpcn, with the tensors of a graph to give it.",
     "reproduce": "Measure the paper's tables and ablations again, beside the paper's own numbers.",
     "convert": "Convert a graph to the native .npz, which loads fastest, or to a folder of CSV tables.",
     "synth": "Make a contextual stochastic block model graph, or with [bold]--preset[/bold] messy tables as users "

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.options import GraphArgument, GraphOptions, Json, several
 from gpcn.cli.output import console, number, print_json, print_notes, safe, table
 from gpcn.cli.training_options import (
     Device,
@@ -24,11 +24,8 @@ from gpcn.cli.training_options import (
     read_splits,
     reading_notes,
 )
-from gpcn.errors import ConfigError
-from gpcn.graph import Graph
 
 MARK = " †"
-DEFAULT = "logistic,trees,link,gcn,gpcn,gpcn-link,multi-gpcn,multi-gpcn-link,deep-gpcn"
 
 
 @grouped
@@ -36,7 +33,14 @@ def compare(
     graph: GraphArgument,
     options: GraphOptions,
     parts: SplitOptions,
-    models: Annotated[str, typer.Option("--models", metavar="A,B,…", help="Names that gpcn models lists.")] = DEFAULT,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            "--models",
+            metavar="A,B,…",
+            help="Names that gpcn models lists (default: nine, from logistic and trees to deep-gpcn).",
+        ),
+    ] = None,
     settings: Settings = None,
     splits: SplitNumbers = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for a run per model.")] = None,
@@ -52,17 +56,17 @@ def compare(
 
     Example: [bold]gpcn compare texas --models mlp,gcn,gpcn --splits 0-4 --out runs/texas[/bold]
     """
+    from gpcn.cli.progress import training_progress
+    from gpcn.training.model_comparison import USUAL_MODELS, train_models
+
     loaded = options.load(graph)
     if not json:
         print_notes(reading_notes(loaded))
     told = options.origin(graph)
     loaded = judge_by(parts.split(loaded, told, seed or 0, quiet=json), told, metric)
-    chosen = [name.strip() for name in models.split(",") if name.strip() not in ("", "majority")]  # always a row
-    if not chosen:
-        raise ConfigError("--models names no model; expected names such as mlp,gpcn")
-    found = run_models(
+    result = train_models(
         loaded,
-        chosen,
+        USUAL_MODELS if models is None else several(models) or (),
         read_settings(settings),
         out=out,
         splits=read_splits(splits),
@@ -70,40 +74,12 @@ def compare(
         device=device,
         seed=seed or 0,
         source=told,
+        progress=training_progress,
     )
     if json:
-        print_json(found)
+        print_json(result)
     else:
-        show(found, metric_note(loaded))
-
-
-def run_models(
-    graph: Graph, names: list[str], settings: dict[str, Any], *, out: Path | None, seed: int, **options: Any
-) -> dict[str, Any]:
-    """Train each model and compare; settings that no model knows are refused."""
-    from gpcn.cli.progress import training_progress
-    from gpcn.training.comparison import compare as compare_results
-    from gpcn.training.config import TrainConfig, setting_names
-    from gpcn.training.folders import refuse_other_kinds
-    from gpcn.training.parallel import Helpers
-    from gpcn.training.runs import train
-    from gpcn.training.usual import usual_settings
-
-    known = {name: setting_names(name) for name in names}
-    stray = [key for key in settings if not any(key in own for own in known.values())]
-    if stray:
-        raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")
-    if out is not None:
-        refuse_other_kinds(out)
-    results = []
-    with Helpers(graph) as helpers:
-        for helpers.ahead, name in zip(reversed(range(len(names))), names, strict=True):
-            chosen = {key: value for key, value in settings.items() if key in known[name]}
-            config = TrainConfig.of(name, seed=seed, **{**usual_settings(graph, name), **chosen})
-            folder = None if out is None else out / name
-            with training_progress(name, graph.metric) as tick:
-                results.append(train(graph, config, out=folder, tick=tick, helpers=helpers, **options))
-    return compare_results(graph, results)
+        show(result, metric_note(loaded))
 
 
 def show(found: dict[str, Any], note: str | None = None) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.compare import DEFAULT, run_models
 from gpcn.cli.compare import show as show_comparison
 from gpcn.cli.convert import write_graph
 from gpcn.cli.inspect import show as show_inspection
@@ -30,7 +29,9 @@ def demo(
     Example: [bold]gpcn demo --out /tmp/demo[/bold]
     """
     from gpcn import report
+    from gpcn.cli.progress import training_progress
     from gpcn.training import prediction
+    from gpcn.training.model_comparison import USUAL_MODELS, train_models
     from gpcn.training.runs import Run
 
     to = console()
@@ -48,7 +49,9 @@ def demo(
         )
         show_inspection(facts, to)
         to.print("\nNine models, and the majority, on the same three splits:\n", highlight=False)
-    found = run_models(graph, DEFAULT.split(","), dict(SETTINGS), out=out / "runs", seed=0, jobs=1, source=told)
+    found = train_models(
+        graph, USUAL_MODELS, dict(SETTINGS), out=out / "runs", jobs=1, source=told, progress=training_progress
+    )
     best = found["chosen_on_validation"]
     predicted = prediction.predict(Run.open(out / "runs" / best), graph, only_unlabelled=True)
     table = out / "predictions.csv"

@@ -29,21 +29,9 @@ def explain(
 
     Example: [bold]gpcn explain runs/gpcn-link --node alice[/bold]
     """
-    from gpcn import explanation
-    from gpcn.training.runs import Run
-    from gpcn.training.source import graph_of
-    from gpcn.tuning.auto import refitted
+    from gpcn.workspace.folder import open_run
 
-    if (run / "auto.json").is_file():
-        from gpcn.joint_explanation import explain_average
-
-        runs = refitted(run)
-        loaded = graph_of(runs[0], graph, nodes, mirror)
-        found = {**explain_average(runs, loaded, node, split=split, top=top), "run": str(run)}
-    else:
-        opened = Run.open(run)
-        number = explanation.chosen_split(opened, split)
-        found = explanation.explain(opened, graph_of(opened, graph, nodes, mirror), node, split=number, top=top)
+    found = open_run(run, mirror=mirror).explain(node, graph, nodes, split=split, top=top)
     if json:
         print_json(found)
     else:

@@ -14,6 +14,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,10 @@ OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 def guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
     """Run a command given in `words`; the exit code of the process."""
+    return copy_context().run(_guarded, run, words)  # how a command shows errors ends with it
+
+
+def _guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
     wanted, debug = without_debug(words)
     _open_standard_streams()
     try:

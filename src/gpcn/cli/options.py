@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gpcn.data import catalog
 from gpcn.data.columns import Columns
 from gpcn.data.columns_file import ROLE_OPTIONS, read_columns_file
 from gpcn.data.load import load
+from gpcn.data.origin import origin_of
 from gpcn.graph import Graph
 
 PANEL = "Columns"
@@ -126,9 +126,7 @@ class GraphOptions:
 
     def origin(self, graph: str) -> dict[str, Any]:
         """Where a graph came from, as data, so that a run can load it again."""
-        location = graph if graph in catalog.names() else str(Path(graph).resolve())
-        nodes = str(self.nodes.resolve()) if self.nodes else None
-        return {"graph": location, "nodes": nodes, "columns": asdict(self.columns())}
+        return origin_of(graph, self.nodes, self.columns())
 
 
 def several(text: str | None) -> tuple[str, ...] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 import typer
@@ -16,6 +17,14 @@ from rich.table import Table
 from gpcn.text import printable
 
 LONGEST = 4000  # characters of an error; somebody may name a file of megabytes
+
+
+def _as_text(sentence: str) -> None:
+    typer.echo(f"error: {printable(sentence)}", err=True)
+
+
+show_error: ContextVar[Callable[[str], None]] = ContextVar("show_error", default=_as_text)
+"""How an error is shown; a command may have it otherwise until it ends."""
 
 
 def print_json(document: Any) -> None:
@@ -41,7 +50,7 @@ def complain(sentence: str) -> None:
     if len(sentence) > LONGEST:
         sentence = f"{sentence[: LONGEST // 2]} … {sentence[-LONGEST // 4 :]}"
     with suppress(OSError):  # where stderr is full or gone, the exit code still tells
-        typer.echo(f"error: {printable(' '.join(sentence.split()))}", err=True)
+        show_error.get()(" ".join(sentence.split()))
 
 
 def safe(text: object) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
 from gpcn.cli.output import console, print_json, print_notes, safe
+from gpcn.cli.steps import LogFormat, step_log
 from gpcn.cli.training_options import SplitNumbers, read_splits
 from gpcn.errors import ConfigError
 
@@ -38,43 +39,54 @@ def predict(
         typer.Option("--safe-csv", help="CSV: an apostrophe before names that a spreadsheet would run as formulas."),
     ] = False,
     splits: SplitNumbers = None,
+    edges: Annotated[
+        str | None, typer.Option("--edges", metavar="FILE", help="A table of edges: the same as GRAPH.")
+    ] = None,
     nodes: Nodes = None,
+    unknown: Annotated[
+        str | None,
+        typer.Option(
+            "--unknown",
+            metavar="drop|add",
+            help="Edges whose ends are not in the table of nodes (default: as in training).",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="new", help="Only nodes that were not there in training.")
+    ] = None,
     mirror: Mirror = None,
+    log_format: LogFormat = None,
     json: Json = False,
 ) -> None:
     """Predict the nodes of a graph with the models of a run, averaged over its splits.
 
-    Example: [bold]gpcn predict runs/mine new-folder --unlabelled --out predictions.csv[/bold]
+    Example: [bold]gpcn predict runs/mine --edges new.csv --nodes people.csv --only new --out predictions.csv[/bold]
     """
     from gpcn.training import prediction
-    from gpcn.training import threshold as thresholds
-    from gpcn.training.out_of_fold import predict_out_of_fold
-    from gpcn.training.runs import Run
-    from gpcn.training.source import graph_of
-    from gpcn.tuning.auto import members, refitted
+    from gpcn.workspace.folder import open_run
 
-    rule = None if threshold is None else thresholds.read_threshold(threshold)
-    runs = members(run) if (run / "auto.json").is_file() else [Run.open(run)]
-    if rule is not None:
-        thresholds.check_two_classes(runs[0])
-    numbers = read_splits(splits)
-    loaded = graph_of(runs[0], graph, nodes, mirror)
-    if out_of_fold:
-        if graph is not None or unlabelled:
-            raise ConfigError("--out-of-fold is for the labelled nodes trained on; leave GRAPH and --unlabelled out")
-        predictions = predict_out_of_fold(runs, loaded, splits=numbers)
-    else:
-        final = refitted(run) if (run / "auto.json").is_file() else runs
-        predictions = prediction.vote(final, loaded, splits=numbers, only_unlabelled=unlabelled)
-    decision = None
-    if rule is not None:
-        trained_on = loaded if graph is None or rule.kind != "f1" else graph_of(runs[0], mirror=mirror)
-        validation = thresholds.validation_nodes(runs, trained_on, numbers) if rule.kind == "f1" else ()
-        predictions, decision = thresholds.decide(predictions, rule, validation)
+    if graph is not None and edges is not None:
+        raise ConfigError("GRAPH and --edges both name a graph; expected one of them")
+    log = step_log(log_format, quiet=json)
+    folder = open_run(run, mirror=mirror)
+    predictions = folder.predict(
+        graph if edges is None else edges,
+        nodes,
+        splits=read_splits(splits),
+        unlabelled=unlabelled,
+        out_of_fold=out_of_fold,
+        threshold=threshold,
+        only=only,
+        unknown=unknown,
+        log=log,
+    )
+    log(f"predicted {len(predictions.nodes):,} node(s), {predictions.new_nodes:,} of them new")
+    decision = predictions.decision
     if sort:
         predictions = predictions.sorted()
-    prediction.write(predictions, out, safe_csv=safe_csv)
-    notes = [*(loaded.notes if graph is not None else ()), *predictions.notes]
+    predictions.save(out, safe_csv=safe_csv)
+    log(f"wrote {out}")
+    notes = list(predictions.notes)
     formulas = None if safe_csv else prediction.formula_note(predictions, out)
     notes += [formulas] if formulas else []
     facts = {
@@ -84,6 +96,8 @@ def predict(
         "threshold": decision,
         "notes": notes,
     }
+    if predictions.drift is not None:
+        facts |= {"vanished_nodes": predictions.vanished_nodes, "drift": predictions.drift}
     if json:
         print_json(facts)
         return

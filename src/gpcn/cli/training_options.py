@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from gpcn.data.planned_splits import split_as_planned
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.metric_choice import default_metric
-from gpcn.split_plan import MOST_SPLITS, SplitPlan
+from gpcn.split_plan import MOST_SPLITS, SplitPlan, usual_plan
 from gpcn.types import METRICS
 
 Settings = Annotated[
@@ -32,9 +32,6 @@ MetricName = Annotated[
     str | None,
     typer.Option("--metric", metavar="NAME", help=f"What is measured: {', '.join(METRICS)} (default: the graph's)."),
 ]
-FEWEST_TO_SPLIT = 3
-USUAL_PLAN = SplitPlan(count=5, train=0.6, val=0.2)
-"""For graphs that come without splits, where nothing is said of them."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +92,9 @@ class SplitOptions:
     def split(self, graph: Graph, origin: dict[str, Any], seed: int, *, quiet: bool, needed: bool = True) -> Graph:
         """`graph` with the splits asked for, if any, and `origin` with the plan, so that a run can make them again."""
         plan = self.plan(seed)
-        if needed and plan is None and not graph.splits and graph.labelled.size >= FEWEST_TO_SPLIT:
-            plan = replace(USUAL_PLAN, seed=seed)
-            if not quiet:
+        if needed and plan is None:
+            plan = usual_plan(graph, seed)
+            if plan is not None and not quiet:
                 shown = f"no splits are given: {plan.count} random ones, {plan.train:.0%} of the labelled nodes train"
                 console().print(f"[dim]note: {shown}, {plan.val:.0%} validate[/dim]", highlight=False)
         if plan is None:

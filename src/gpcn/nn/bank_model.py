@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
 from gpcn.nn import bank as banks
@@ -15,6 +15,7 @@ from gpcn.nn.adjacency import Adjacency, AdjacencyLike
 from gpcn.nn.bank import Bank, OperatorSpec
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.layers import FeatureLayers
+from gpcn.nn.node_ids import check_node_ids
 from gpcn.nn.operator import SparseOperator
 from gpcn.nn.polynomial import Operators, Order
 
@@ -42,11 +43,13 @@ class Reading:
         operators: of the bank.
         links: of the link term; those of the bank are the same objects.
         degrees: `[N, d]`, logarithms of one more than the degree in each direction, for models that ask for them.
+        rows: `[N]`, which of the model's vectors per node are meant, on a subgraph.
     """
 
     operators: Operators
     links: Operators
     degrees: Tensor | None = None
+    rows: Tensor | None = None
 
 
 class BankModel(NodeClassifier):
@@ -61,6 +64,7 @@ class BankModel(NodeClassifier):
     """
 
     links = False
+    link: nn.Parameter | None
     degree_bank: Bank = ()
 
     def __init__(
@@ -86,8 +90,8 @@ class BankModel(NodeClassifier):
             self.link_bank = banks.parse(link_operators) if isinstance(link_operators, str) else link_operators
         self.features = features
 
-    def pieces(self) -> Pieces:
-        """What is added up after `X_T`."""
+    def pieces(self, rows: Tensor | None = None) -> Pieces:
+        """What is added up after `X_T`; on a subgraph with the vectors per node of these `rows`."""
         raise NotImplementedError
 
     def part_names(self) -> list[str]:
@@ -106,14 +110,20 @@ class BankModel(NodeClassifier):
         adjacency: AdjacencyLike,
         edge_weight: Tensor | None = None,
         edge_type: Tensor | None = None,
+        node_ids: Tensor | None = None,
     ) -> Tensor:
-        """Logits `[N, C]`; `edge_type` `[E]` beside an `edge_index` names the relations of operators `:0`, `:1`, …."""
+        """Logits `[N, C]`; `edge_type` `[E]` beside an `edge_index` names the relations of operators `:0`, `:1`, ….
+
+        On a subgraph, models with a vector per node need `node_ids` `[N]`: the number of each node in the whole graph.
+        """
         x = as_features(x)
+        rows = None if self.link is None else check_node_ids(type(self).__name__, len(self.link), x.shape[0], node_ids)
         reading = self.read(adjacency, edge_weight, x.shape[0], edge_type)
+        reading = reading if rows is None else replace(reading, rows=rows)
         hidden = self.hidden(x, reading)  # [N, h]
         if self.order_for(reading.operators, *hidden.shape) == "recursive":
             return self._recursive(reading, hidden)
-        pieces = self.pieces()
+        pieces = self.pieces(reading.rows)
         links = list(zip(reading.links, pieces.links, strict=True))
         return polynomial.collapsed(reading.operators, self.depths, hidden, pieces.terms, pieces.bias, links)
 

@@ -31,12 +31,13 @@ class Linear(nn.Module):
         if self.bias is not None:
             uniform_(self.bias, -bound, bound)
 
-    def forward(self, x: Features) -> Tensor:
-        """`[N, in_channels]` to `[N, out_channels]`."""
+    def forward(self, x: Features, rows: Tensor | None = None) -> Tensor:
+        """`[N, in_channels]` to `[N, out_channels]`; with `rows`, `x` has a column for each of these rows of `W`."""
+        weight = self.weight if rows is None else self.weight[rows]
         if isinstance(x, SparseOperator):
-            product = x @ self.weight
+            product = x @ weight
             return product if self.bias is None else product.add_(self.bias)
-        return x @ self.weight if self.bias is None else torch.addmm(self.bias, x, self.weight)
+        return x @ weight if self.bias is None else torch.addmm(self.bias, x, weight)
 
     def extra_repr(self) -> str:
         """The sizes, for `print(model)`."""

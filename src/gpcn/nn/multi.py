@@ -180,18 +180,19 @@ class MultiGPCN(BankModel):
         result: Tensor = self.last_norm(hidden)
         return result
 
-    def pieces(self) -> Pieces:
+    def pieces(self, rows: Tensor | None = None) -> Pieces:
         """The terms as they are."""
         links: tuple[Tensor, ...] = ()
         if self.link is not None:
-            pairs = zip(self.link.unbind(1), self.link_terms, strict=True)
+            vectors_of_all = self.link if rows is None else self.link[rows]
+            pairs = zip(vectors_of_all.unbind(1), self.link_terms, strict=True)
             links = tuple((1 - self.mu) * (vectors @ terms) for vectors, terms in pairs)
         terms = self.terms.weight if self.link is None else self.mu * self.terms.weight
         return Pieces(terms, self.terms.biases(), links)
 
     def _recursive(self, reading: Reading, hidden: Tensor) -> Tensor:
         powers = polynomial.bank_powers(reading.operators, self.depths, hidden)  # [N, 1 + Σ L_o, h]
-        pieces = self.pieces()
+        pieces = self.pieces(reading.rows)
         total = F.linear(powers.flatten(1), pieces.terms.transpose(0, 1).flatten(1), self.terms.bias)
         for operator, link in zip(reading.links, pieces.links, strict=True):
             total = total + operator @ link

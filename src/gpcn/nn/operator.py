@@ -144,11 +144,21 @@ class _Product(Function):
         return flat.reshape(-1, *x.shape[1:]), 1
 
 
+class EntryMatrix:
+    """What may stand in an operator instead of a CSR tensor, where only `@` is needed (`nn.edge_matrix`)."""
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        """`self @ dense`."""
+        raise NotImplementedError
+
+
 def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
     """`matrix @ dense` without autograd.
 
     On the CPU `@` first fills the result with zeros and copies it; writing straight into it is faster.
     """
+    if isinstance(matrix, EntryMatrix):
+        return matrix @ dense
     if matrix.device.type == "meta":
         return dense.new_empty(matrix.shape[0], dense.shape[1])
     if matrix.device.type != "cpu":
@@ -159,7 +169,7 @@ def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
 
 def multiply_add_(target: Tensor, matrix: Tensor, dense: Tensor) -> Tensor:
     """`target += matrix @ dense` without autograd; on the CPU in one pass."""
-    if matrix.device.type != "cpu":
+    if isinstance(matrix, EntryMatrix) or matrix.device.type != "cpu":
         return target.add_(multiply(matrix, dense))
     return torch.addmm(target, matrix, dense, beta=1, out=target)
 

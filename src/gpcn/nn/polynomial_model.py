@@ -158,7 +158,7 @@ class PolynomialModel(BankModel):
         weight, bias = cast(Tensor, layer.weight), cast("Tensor | None", layer.bias)
         return polynomial.shared_terms(self._coefficients_of(index), weight, self.out.weight, bias, self.depths[index])
 
-    def pieces(self) -> Pieces:
+    def pieces(self, rows: Tensor | None = None) -> Pieces:
         """What is added up after `X_T`: convolution at its share `μ`, links at theirs."""
         terms, bias = self._terms(0)
         if len(self.bank) > 1:
@@ -169,15 +169,16 @@ class PolynomialModel(BankModel):
         if self.link is not None:
             share = self.share()
             terms, bias = terms * share, None if bias is None else bias * share
-            links = tuple((vectors @ self.out.weight) * (1 - share) for vectors in self._link_vectors())
+            links = tuple((vectors @ self.out.weight) * (1 - share) for vectors in self._link_vectors(rows))
         if self.out.bias is not None:
             last = torch.nn.functional.pad(self.out.bias.unsqueeze(0), (0, 0, 0, len(terms) - 1))
             bias = last if bias is None else bias + last
         return Pieces(terms, bias, links)
 
-    def _link_vectors(self) -> tuple[Tensor, ...]:
-        """`W_A` `[N, h]` of each operator of the link term."""
+    def _link_vectors(self, rows: Tensor | None = None) -> tuple[Tensor, ...]:
+        """`W_A` `[N, h]` of each operator of the link term; on a subgraph these `rows` of it."""
         link = cast(Tensor, self.link)
+        link = link if rows is None else link[rows]
         return (link,) if link.dim() == 2 else link.unbind(1)
 
     def _recursive(self, reading: Reading, hidden: Tensor) -> Tensor:
@@ -189,7 +190,7 @@ class PolynomialModel(BankModel):
                 total = total + (self._convolve(operator, hidden, index) - own)
         if self.link is not None:
             share = self.share()
-            pairs = zip(reading.links, self._link_vectors(), strict=True)
+            pairs = zip(reading.links, self._link_vectors(reading.rows), strict=True)
             linked = [operator @ vectors for operator, vectors in pairs]
             total = share * total + (1 - share) * sum(linked[1:], start=linked[0])
         result: Tensor = self.out(self._drop(total))

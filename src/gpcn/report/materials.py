@@ -15,7 +15,8 @@ from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
 from gpcn.explanation import can_be_explained
 from gpcn.graph import Graph
 from gpcn.theory.document import TheoryDocument
-from gpcn.training.comparison import compare_finished
+from gpcn.training.compared_runs import read_comparison
+from gpcn.training.folders import is_run, runs_in
 from gpcn.training.metrics import gain
 from gpcn.training.runs import Run, names_digest
 from gpcn.training.source import load_again, relocated, source_of
@@ -153,28 +154,11 @@ def _read_run(path: str, shelf: Shelf) -> list[Any]:
 
 
 def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
-    opened = {folder: _run(folder, shelf) for folder in _runs_in(path)}
-    runs = [made for made in opened.values() if made is not None]
-    if not runs:
-        raise CheckpointError(
-            f"{path} has no run with a finished split; run the same gpcn compare command to finish it"
-        )
-    first, *others = runs
-    for other in others:
-        if other.run.graph["fingerprint"] != first.run.graph["fingerprint"]:
-            raise DataError(
-                f"{path} holds runs on different graphs ({first.name}: {first.run.graph['name']}, {other.name}: "
-                f"{other.run.graph['name']}, or other splits of it); expected one graph; report on them one by one"
-            )
-        if other.run.graph["metric"] != first.run.graph["metric"]:
-            raise DataError(
-                f"{path} holds runs judged by different metrics ({first.name}: {first.run.graph['metric']}, "
-                f"{other.name}: {other.run.graph['metric']}); expected one metric; report on them one by one"
-            )
-    waiting = [folder.name for folder, made in opened.items() if made is None]
+    comparison = read_comparison(Path(path))
+    runs = [_material(run, comparison.results[name], shelf) for name, run in comparison.runs.items()]
+    waiting, found = comparison.unfinished, comparison.table
     notes = (f"without a finished split, and so left out: {', '.join(waiting)}",) if waiting else ()
-    found = compare_finished([{**made.result, "model": made.name} for made in runs], first.run.positive())
-    best = next((made for made in runs if made.name == found["chosen_on_validation"]), first)
+    first, best = runs[0], next(run for run in runs if run.name == comparison.best)
     compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), found, (*notes, *first.notes))
     shown = [best]
     if not can_be_explained(best.run):  # then the best of those that say which signal carries them, too
@@ -218,21 +202,14 @@ def _read_theory(path: str, shelf: Shelf) -> list[Any]:
     return [TheoryMaterial(found.title, found)]
 
 
-def _is_run(path: str) -> bool:
-    return (Path(path) / "config.json").is_file()
-
-
-def _runs_in(path: str) -> list[Path]:
-    folder = Path(path)
-    return sorted(inner for inner in folder.iterdir() if _is_run(str(inner))) if folder.is_dir() else []
-
-
 def _run(path: Path, shelf: Shelf) -> RunMaterial | None:
     run = Run.open(path)
-    if not run.finished():
-        return None
+    return _material(run, run.result(), shelf) if run.finished() else None
+
+
+def _material(run: Run, result: dict[str, Any], shelf: Shelf) -> RunMaterial:
     graph, notes = shelf.of(run.graph, run.path)
-    return RunMaterial(path.resolve().name, run, run.result(), graph, (*run.notes, *notes))
+    return RunMaterial(run.path.resolve().name, run, result, graph, (*run.notes, *notes))
 
 
 def _load(path: str, mirror: Path | None) -> Graph:
@@ -254,11 +231,11 @@ class Reader:
     read: Callable[[str, Shelf], list[Any]]
 
 
-RUNS = Reader(_is_run, _read_run)
+RUNS = Reader(lambda path: is_run(Path(path)), _read_run)
 AUTO = Reader(lambda path: (Path(path) / "auto.json").is_file(), _read_auto)
 STUDIES = Reader(lambda path: (Path(path) / "study.json").is_file(), _read_study)
 THEORY = Reader(lambda path: path.lower().endswith(".json") and Path(path).is_file(), _read_theory)
-COMPARISONS = Reader(lambda path: bool(_runs_in(path)), _read_comparison)
+COMPARISONS = Reader(lambda path: bool(runs_in(Path(path))), _read_comparison)
 GRAPHS = Reader(lambda path: True, lambda path, shelf: shelf.show(shelf.named[path]))
 READERS = (RUNS, AUTO, STUDIES, THEORY, COMPARISONS, GRAPHS)
 """The first that recognizes a path reads it; what nobody else knows must be a graph."""

@@ -23,6 +23,16 @@ def refuse_other_kinds(folder: Path, *own: str) -> None:
             raise ConfigError(f"{folder} holds {kind}; choose another --out")
 
 
+def is_run(folder: Path) -> bool:
+    """Whether `folder` is a run."""
+    return (folder / "config.json").is_file()
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The runs that are right inside `folder`, by name."""
+    return sorted(inner for inner in folder.iterdir() if is_run(inner)) if folder.is_dir() else []
+
+
 def with_relative_paths(source: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
     """`source` with where its files lie as seen from `folder`, which stays true when both are moved together."""
     if source is None:

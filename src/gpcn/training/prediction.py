@@ -28,13 +28,15 @@ from gpcn.types import UNKNOWN
 LARGEST_TEXTS = 1 << 30  # bytes; more than that, read_npz takes for a zip bomb
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictions:
     """Probabilities `[n, C]` for `nodes`; `new_nodes` of them were not there in training, `notes` say what it means.
 
     `labels` holds the true classes, where predictions are written beside them.
     `chosen` holds the class of each node where a threshold decided (`training.threshold`); without it the most
-    probable class is predicted. `positive` is the rarer of two classes.
+    probable class is predicted; `decision` says what the threshold did. `positive` is the rarer of two classes.
+    `vanished_nodes` of those trained on are not in this graph, and `drift` says how far it is from the one trained on
+    (`training.drift`), where it is another.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -47,6 +49,15 @@ class Predictions:
     labels: npt.NDArray[np.int64] | None = None
     positive: int | None = None
     chosen: npt.NDArray[np.int64] | None = None
+    decision: dict[str, Any] | None = None
+    vanished_nodes: int = 0
+    drift: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Predictions({len(self.nodes):,} nodes, {len(self.label_names)} classes, {self.new_nodes:,} new since "
+            f"training, {len(self.notes)} note(s))"
+        )
 
     @property
     def predicted(self) -> list[str]:
@@ -68,22 +79,41 @@ class Predictions:
             labels=None if self.labels is None else self.labels[order],
         )
 
+    def save(self, path: str | Path, *, safe_csv: bool = False) -> None:
+        """Write a .csv, .parquet or .npz file (`write`)."""
+        write(self, Path(path), safe_csv=safe_csv)
+
 
 def vote(
-    runs: Sequence[Run], graph: Graph, *, splits: list[int] | None = None, only_unlabelled: bool = False
+    runs: Sequence[Run],
+    graph: Graph,
+    *,
+    splits: list[int] | None = None,
+    only_unlabelled: bool = False,
+    only_new: bool = False,
 ) -> Predictions:
     """Probabilities averaged over several runs on the same graph; one that is named twice counts twice."""
     counts = Counter(run.path for run in runs)
     distinct = {run.path: run for run in runs}.values()
-    parts = [predict(run, graph, splits=splits, only_unlabelled=only_unlabelled) for run in distinct]
+    parts = [predict(run, graph, splits=splits, only_unlabelled=only_unlabelled, only_new=only_new) for run in distinct]
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     weights = [counts[run.path] for run in distinct]
     mean = np.average([part.probabilities for part in parts], axis=0, weights=weights)
     return replace(parts[0], probabilities=mean, notes=notes)
 
 
-def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unlabelled: bool = False) -> Predictions:
-    """Probabilities of a run's models on `graph`, averaged over its finished `splits`."""
+def predict(
+    run: Run,
+    graph: Graph,
+    *,
+    splits: list[int] | None = None,
+    only_unlabelled: bool = False,
+    only_new: bool = False,
+) -> Predictions:
+    """Probabilities of a run's models on `graph`, averaged over its finished `splits`.
+
+    `only_unlabelled` and `only_new` choose the nodes: without a label, not there in training; with both, both.
+    """
     numbers = sorted(set(splits)) if splits is not None else run.finished()
     if not numbers:
         raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
@@ -92,9 +122,15 @@ def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unl
     total = np.zeros((graph.num_nodes, int(run.graph["classes"])))
     for number in numbers:
         total += _probabilities(fitted, number)
-    nodes = np.flatnonzero(graph.labels == UNKNOWN) if only_unlabelled else np.arange(graph.num_nodes)
     new = known == UNKNOWN
+    wanted = np.ones(graph.num_nodes, dtype=bool)
+    wanted &= (graph.labels == UNKNOWN) | (not only_unlabelled)
+    wanted &= new | (not only_new)
+    nodes = np.flatnonzero(wanted)
+    vanished = int(run.graph["nodes"]) - np.unique(known[~new]).size
     touching = np.asarray((fitted.problem.adjacency.links @ new.astype(np.float32)) > 0)
+    if vanished:
+        notes.append(f"{vanished:,} node(s) trained on are not in this graph any more")
     if new.any():
         notes.append(f"{int(new[nodes].sum()):,} prediction(s) are for nodes that were not there in training")
         if zoo.entry(run.config.model).per_node:
@@ -112,6 +148,7 @@ def predict(run: Run, graph: Graph, *, splits: list[int] | None = None, only_unl
         touching_new=int((touching | new)[nodes].sum()),
         notes=tuple(notes),
         positive=run.positive(),
+        vanished_nodes=vanished,
     )
 
 

@@ -19,6 +19,7 @@ from gpcn.schema import (
     record,
     text,
 )
+from gpcn.training.profile import check_profile, check_sizes
 from gpcn.types import METRICS, ROLES
 
 _names = optional(list_of(name))
@@ -63,6 +64,7 @@ _graph = fields(
         "directed": flag,
         "relations": list_of(name),
         "preparation": optional(record),
+        "profile": check_profile,
         "source": SOURCE,
     },
 )
@@ -75,6 +77,7 @@ def check_config(payload: Any, where: str) -> None:
     for names, size in (("label_names", "classes"), ("feature_names", "features")):
         if about[names] is not None and len(about[names]) != about[size]:
             raise ValueError(f"graph.{names} has {len(about[names])} entries; expected {about[size]}")
+    check_sizes(about, "graph.profile")
 
 
 def check_result(payload: Any, where: str) -> None:

@@ -1,7 +1,7 @@
 """Runs on disk: a folder that says what was trained on what, and holds a folder per split.
 
-    config.json        configuration, graph (name, fingerprint, where it came from), names of classes and features,
-                       checksums of the files beside it
+    config.json        configuration, graph (name, fingerprint, profile, where it came from), names of classes and
+                       features, checksums of the files beside it
     environment.json   versions and machine
     node_ids.npz       the graph's own node names, where it has them: text and ends (data/packed_text.py)
     split-00/          checkpoint.json + tensors while running; then model.json + tensors, predictions.npz, epochs.csv,
@@ -42,6 +42,7 @@ from gpcn.training.evaluation import summarize
 from gpcn.training.folders import refuse_other_kinds, with_relative_paths
 from gpcn.training.parallel import Helpers, Tick
 from gpcn.training.problem import Structure
+from gpcn.training.profile import profile_of
 from gpcn.training.records import check_config
 from gpcn.training.splitrun import read_outcome, split_key
 
@@ -298,7 +299,8 @@ def open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[s
         _check_same_graph(run, graph)
         _tidy(path)
         return _moved(run, source)
-    about = json.loads(json.dumps(describe(graph, with_relative_paths(source, path))))
+    described = describe(graph, with_relative_paths(source, path)) | {"profile": profile_of(graph)}
+    about = json.loads(json.dumps(described))
     _write_json(path / "environment.json", _environment())
     (path / "node_ids.npz").unlink(missing_ok=True)  # of a run that was killed before it began
     if graph.node_ids is not None:

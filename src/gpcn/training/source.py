@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.data.columns import Columns
+from gpcn.data.interop import from_frames
 from gpcn.data.load import load
 from gpcn.data.planned_splits import split_as_planned
 from gpcn.errors import CheckpointError, ConfigError
@@ -18,9 +19,30 @@ from gpcn.training.runs import Run
 from gpcn.types import METRICS
 
 
-def graph_of(run: Run, graph: str | None = None, nodes: Path | None = None, mirror: Path | None = None) -> Graph:
-    """The graph that `run` was trained on, or the given `graph`, read with the same options."""
-    return load_again(source_of(run.graph), run.path, graph, nodes, mirror, run.graph.get("preparation"))
+def graph_of(
+    run: Run,
+    graph: str | None = None,
+    nodes: Path | None = None,
+    mirror: Path | None = None,
+    *,
+    unknown: str | None = None,
+) -> Graph:
+    """The graph that `run` was trained on, or the given `graph`, read with the same options.
+
+    `unknown` says what happens to edges whose ends are not in the table of nodes (`drop`, `add`), where it is another
+    thing than in training.
+    """
+    source, preparation = source_of(run.graph), run.graph.get("preparation")
+    return load_again(source, run.path, graph, nodes, mirror, preparation, unknown=unknown)
+
+
+def graph_of_frames(run: Run, edges: Any, nodes: Any = None, *, unknown: str | None = None) -> Graph:
+    """The same from data frames or Arrow tables, read and encoded as the tables of `run` were."""
+    payload = run.graph.get("preparation")
+    preparation = None if payload is None else Preparation.from_json(payload, str(run.path))
+    columns = _columns(run.path, source_of(run.graph), unknown)
+    graph = from_frames(edges, nodes, columns, require_labels=False, preparation=preparation)
+    return graph.judged_by(run.graph["metric"])
 
 
 def source_of(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,6 +66,8 @@ def load_again(
     nodes: Path | None = None,
     mirror: Path | None = None,
     prepared: Any = None,
+    *,
+    unknown: str | None = None,
 ) -> Graph:
     """The graph from where `told` says it came, or the given `graph`; `whose` folder says so.
 
@@ -58,9 +82,9 @@ def load_again(
         plan = _plan(told, whose)
         graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists()
-    columns = _columns(whose, told)
+    columns = _columns(whose, told, unknown)
     if plain:
-        columns = Columns(structure=columns.structure)
+        columns = Columns(structure=columns.structure, unknown=unknown or "error")
     preparation = None if prepared is None else Preparation.from_json(prepared, str(whose))
     options: dict[str, Any] = {"columns": columns, "mirror": mirror, "require_labels": False}
     loaded = load(graph, nodes=nodes, preparation=preparation, **options)
@@ -89,10 +113,12 @@ def _plan(told: dict[str, Any], whose: Path) -> SplitPlan | None:
         raise CheckpointError(f"{whose} is damaged: it does not say how its graph was split ({error})") from error
 
 
-def _columns(whose: Path, told: dict[str, Any]) -> Columns:
+def _columns(whose: Path, metadata: dict[str, Any], unknown: str | None) -> Columns:
     stored: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in (told.get("columns") or {}).items()
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in (metadata.get("columns") or {}).items()
     }
+    stored |= {} if unknown is None else {"unknown": unknown}
     try:
         return Columns(**stored)
     except TypeError as error:

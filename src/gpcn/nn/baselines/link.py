@@ -10,10 +10,11 @@ from torch.nn import functional as F
 
 from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count, check_num_nodes, check_same_nodes
+from gpcn.nn.baselines.checks import check_channels, check_count, check_num_nodes
 from gpcn.nn.dropout import check_probability, dropout_sparse
 from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.layers import Linear
+from gpcn.nn.node_ids import check_node_ids
 
 
 class LINK(NodeClassifier):
@@ -56,11 +57,17 @@ class LINK(NodeClassifier):
         self.num_nodes, self.dropout = check_num_nodes("LINK", num_nodes), check_probability(dropout)
         self.links = Linear(self.num_nodes, out_channels, bias)
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        check_same_nodes("LINK", self.num_nodes, x.shape[0])
-        operator = self.operator(adjacency, edge_weight, self.num_nodes, "none", self_loops=self.self_loops)
-        result: Tensor = self.links(dropout_sparse(operator, self.dropout, self.training))
+    def forward(
+        self,
+        x: Features,
+        adjacency: AdjacencyLike,
+        edge_weight: Tensor | None = None,
+        node_ids: Tensor | None = None,
+    ) -> Tensor:
+        """Logits `[N, C]`; on a subgraph `node_ids` `[N]` are the numbers of its nodes in the whole graph."""
+        rows = check_node_ids("LINK", self.num_nodes, x.shape[0], node_ids)
+        operator = self.operator(adjacency, edge_weight, x.shape[0], "none", self_loops=self.self_loops)
+        result: Tensor = self.links(dropout_sparse(operator, self.dropout, self.training), rows)
         return result
 
 
@@ -120,12 +127,18 @@ class LINKX(NodeClassifier):
         self.from_nodes = Linear(h, h, bias)
         self.final_mlp = NormalizedLayers([*[h] * layers, out_channels], dropout, bias)
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
+    def forward(
+        self,
+        x: Features,
+        adjacency: AdjacencyLike,
+        edge_weight: Tensor | None = None,
+        node_ids: Tensor | None = None,
+    ) -> Tensor:
+        """Logits `[N, C]`; on a subgraph `node_ids` `[N]` are the numbers of its nodes in the whole graph."""
         x = as_features(x)
-        check_same_nodes("LINKX", self.num_nodes, x.shape[0])
-        operator = self.operator(adjacency, edge_weight, self.num_nodes, "none", self_loops=self.self_loops)
-        edges, nodes = self.edge_mlp(operator), self.node_mlp(x)  # [N, h] each
+        rows = check_node_ids("LINKX", self.num_nodes, x.shape[0], node_ids)
+        operator = self.operator(adjacency, edge_weight, x.shape[0], "none", self_loops=self.self_loops)
+        edges, nodes = self.edge_mlp(operator, rows), self.node_mlp(x)  # [N, h] each
         mixed = edges + nodes + self.from_edges(edges) + self.from_nodes(nodes)
         result: Tensor = self.final_mlp(F.relu(mixed))
         return result
@@ -151,10 +164,10 @@ class NormalizedLayers(nn.Module):
         for layer in (*self.layers, *self.norms):
             layer.reset_parameters()
 
-    def forward(self, x: Features) -> Tensor:
-        """`[N, sizes[0]]`, dense or sparse, to `[N, sizes[-1]]`."""
+    def forward(self, x: Features, rows: Tensor | None = None) -> Tensor:
+        """`[N, sizes[0]]`, dense or sparse, to `[N, sizes[-1]]`; `rows` of the first layer as for `Linear`."""
         hidden = x
         for layer, norm in zip(self.layers, self.norms, strict=False):
-            hidden = drop(norm(F.relu(layer(hidden))), self.dropout, self.training)
-        result: Tensor = self.layers[-1](hidden)
+            hidden, rows = drop(norm(F.relu(layer(hidden, rows))), self.dropout, self.training), None
+        result: Tensor = self.layers[-1](hidden, rows)
         return result

@@ -1,0 +1,41 @@
+"""`gpcn export`: a run as a program of PyTorch that needs nothing of gpcn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
+from gpcn.cli.output import console, print_json, print_notes, safe
+
+
+def export(
+    run: RunArgument,
+    graph: ChangedGraph = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("exported"),
+    format: Annotated[
+        str, typer.Option("--format", metavar="torch", help="A program for torch.export.load.")
+    ] = "torch",
+    nodes: Nodes = None,
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
+    """Write a run as a program of PyTorch that needs nothing of gpcn, with the tensors of a graph to give it.
+
+    Example: [bold]gpcn export runs/mine --out exported[/bold]
+    """
+    from gpcn.workspace.export import export_folder
+    from gpcn.workspace.folder import open_run
+
+    about = export_folder(open_run(run, mirror=mirror), out, graph, nodes, format=format)
+    if json:
+        print_json(about)
+        return
+    to = console()
+    for program in about.get("members", [about]):
+        whose = "the nodes of any graph" if program["any_graph"] else "the nodes of this graph alone"
+        what = f"{safe(program['model'])}, mean of {len(program['splits'])} split(s), for {whose}"
+        to.print(f"{what} → {safe(out / program.get('folder', '') / 'model.pt2')}", highlight=False)
+        print_notes(program["notes"], to)

@@ -1,0 +1,143 @@
+"""Models that take nothing but tensors, as `torch.export` wants them.
+
+A model reads its links through operators (`Adjacency.operator`): one, or several where it reads them in several ways.
+Which ones is recorded in a call on real links; the module made of it takes their entries as tensors.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gpcn.errors import ConfigError
+from gpcn.nn.adjacency import Adjacency, Normalization
+from gpcn.nn.bank_model import BankModel
+from gpcn.nn.base import Features, NodeClassifier
+from gpcn.nn.edge_matrix import edge_operator
+from gpcn.nn.operator import SparseOperator
+
+
+class ExportableModel(nn.Module):
+    """Probabilities `[N, C]`, the mean over models of the same links, from tensors alone.
+
+    `forward(x, index_0, values_0, index_1, values_1, ...)` takes dense features `[N, q]` and for each operator where
+    its entries are, `[2, E]`, and which they are, `[E]`. `torch.export.export(module, module.inputs)` makes a program
+    of it.
+
+    Args:
+        models: models that read links alike, such as those of the splits of a run.
+        x: features of a graph.
+        adjacency: its links.
+
+    Attributes:
+        inputs: what `forward` takes, for this graph.
+        operators: what each operator is, in words.
+    """
+
+    def __init__(self, models: Sequence[NodeClassifier], x: Features, adjacency: Adjacency) -> None:
+        super().__init__()
+        recorded = _RecordedLinks(adjacency)
+        with torch.no_grad():
+            for model in models:
+                model.eval()(x, recorded)
+        self.models = nn.ModuleList(_settled(model, x, adjacency) for model in models)
+        self._keys = tuple(recorded.operators)
+        entries = [_entries(operator) for operator in recorded.operators.values()]
+        dense = x.to_dense() if isinstance(x, SparseOperator) else x
+        self.inputs: tuple[Tensor, ...] = (dense, *(tensor for pair in entries for tensor in pair))
+        self.operators = tuple(_in_words(key) for key in self._keys)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """What each input is called."""
+        pairs = [(f"index_{number}", f"values_{number}") for number in range(len(self._keys))]
+        return ("x", *(name for pair in pairs for name in pair))
+
+    def forward(self, x: Tensor, *operators: Tensor) -> Tensor:
+        """Probabilities `[N, C]`."""
+        nodes = x.shape[0]
+        pairs = zip(operators[::2], operators[1::2], strict=True)
+        made = {key: edge_operator(*pair, nodes) for key, pair in zip(self._keys, pairs, strict=True)}
+        links = _GivenLinks(nodes, made)
+        shares = [torch.softmax(model(x, links), dim=1) for model in self.models]
+        return torch.stack(shares).mean(dim=0)
+
+
+def export(module: ExportableModel, *, any_graph: bool) -> Any:
+    """The `torch.export` program of `module`; for `any_graph` the numbers of nodes and links are free."""
+    shapes: Any = None
+    if any_graph:
+        nodes = torch.export.Dim("nodes", min=2)
+        links = [torch.export.Dim(f"links_{number}", min=2) for number in range(len(module.operators))]
+        shapes = {"x": {0: nodes}}
+        shapes |= {"operators": tuple(part for dim in links for part in ({1: dim}, {0: dim}))} if links else {}
+    with torch.no_grad():
+        program = torch.export.export(module.eval(), module.inputs, dynamic_shapes=shapes)
+    program.example_inputs = None  # features and links of a graph do not belong into a file with weights
+    return program
+
+
+class _RecordedLinks(Adjacency):
+    """Links that remember which operators they were asked for."""
+
+    def __init__(self, adjacency: Adjacency) -> None:
+        super().__init__(adjacency.matrix, adjacency.relations, direction=adjacency.direction)
+        self.operators: dict[Any, SparseOperator] = {}
+
+    def operator(self, normalization: Normalization = "symmetric", **options: Any) -> SparseOperator:
+        operator = super().operator(normalization, **options)
+        self.operators[_key(normalization, options)] = operator
+        return operator
+
+
+class _GivenLinks(Adjacency):
+    """Links of which nothing is there but the operators that were recorded."""
+
+    def __init__(self, nodes: int, operators: dict[Any, SparseOperator]) -> None:
+        self.nodes, self.given = nodes, operators
+
+    @property
+    def num_nodes(self) -> int:
+        return self.nodes
+
+    def operator(self, normalization: Normalization = "symmetric", **options: Any) -> SparseOperator:
+        return self.given[_key(normalization, options)]
+
+    def __getattr__(self, name: str) -> Any:
+        raise ConfigError(f"a model that reads links otherwise than by products ({name}) cannot be exported")
+
+
+def _key(normalization: str, options: dict[str, Any]) -> tuple[Any, ...]:
+    usual = {"self_loops": True, "direction": None, "relation": None, "hops": 1}
+    return (normalization, *(options.get(name, value) for name, value in usual.items()))
+
+
+def _in_words(key: tuple[Any, ...]) -> str:
+    normalization, self_loops, direction, relation, hops = key
+    words = [f"{normalization} normalization" if normalization != "none" else "links as they are"]
+    words += ["with self-loops" if self_loops else "without self-loops"]
+    words += [f"read {direction}"] if direction is not None else []
+    words += [f"of type {relation}"] if relation is not None else []
+    words += ["two steps apart"] if hops == 2 else []
+    return ", ".join(words)
+
+
+def _settled(model: NodeClassifier, x: Features, adjacency: Adjacency) -> NodeClassifier:
+    """A copy whose order of evaluation is the one for this graph: a program cannot choose one."""
+    settled = copy.deepcopy(model).eval().requires_grad_(False)
+    if isinstance(settled, BankModel):
+        with torch.no_grad():
+            reading = settled.read(adjacency, None, x.shape[0])
+            settled.order = settled.order_for(reading.operators, *settled.hidden(x, reading).shape)
+    return settled
+
+
+def _entries(operator: SparseOperator) -> tuple[Tensor, Tensor]:
+    ends = operator.matrix.crow_indices().long()
+    rows = torch.arange(len(ends) - 1).repeat_interleave(ends.diff().cpu())
+    index = torch.stack([rows.to(ends.device), operator.matrix.col_indices().long()])
+    return index, operator.matrix.values().clone()

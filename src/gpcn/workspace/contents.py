@@ -1,0 +1,65 @@
+"""What a folder holds, and which of its runs are judged and predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from gpcn.errors import ConfigError
+from gpcn.training.compared_runs import ComparedRuns, read_comparison
+from gpcn.training.folders import runs_in
+from gpcn.training.runs import Run
+from gpcn.tuning.auto import members, read_choice, refitted
+
+Kind: TypeAlias = Literal["run", "comparison", "study", "auto"]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The runs of a folder.
+
+    Args:
+        kind: what wrote the folder.
+        judged: the runs whose kept probabilities count for scores; one that is there twice counts twice.
+        predicting: the runs that predict, which `auto --refit` has trained again; those judged otherwise.
+        choice: what `auto` chose and why.
+        comparison: all runs of a comparison; the best of them on validation nodes is the one that is judged.
+    """
+
+    kind: Kind
+    judged: tuple[Run, ...] = ()
+    predicting: tuple[Run, ...] = ()
+    choice: dict[str, Any] | None = None
+    comparison: ComparedRuns | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever uses the predictions should know."""
+        if self.comparison is None:
+            return ()
+        name, count = self.comparison.best, len(self.comparison.runs)
+        return (f"{name} predicts, the best on validation nodes of {count} compared",)
+
+
+def read_contents(path: Path) -> Contents:
+    """What `path` holds; a folder of no kind is refused as one that is no run."""
+    if (path / "auto.json").is_file():
+        return Contents("auto", tuple(members(path)), tuple(refitted(path)), choice=read_choice(path))
+    if (path / "study.json").is_file():
+        return Contents("study")
+    if not (path / "config.json").is_file() and runs_in(path):
+        comparison = read_comparison(path)
+        best = (comparison.runs[comparison.best],)
+        return Contents("comparison", best, best, comparison=comparison)
+    run = (Run.open(path),)
+    return Contents("run", run, run)
+
+
+def require_models(contents: Contents, path: Path) -> None:
+    """Refuse a study, which keeps scores and no models."""
+    if contents.kind == "study":
+        raise ConfigError(
+            f"{path} holds a study, which keeps scores and no models; train its best configuration first, with "
+            "open_run(...).train_best(out), or gpcn train with the settings that gpcn tune shows"
+        )

@@ -1,0 +1,121 @@
+"""A run as a program of PyTorch that needs nothing of this package: weights and code in one file, graphs as tensors.
+
+    model.pt2      the program, for `torch.export.load`: probabilities of every node, the mean over splits
+    inputs.npz     what it takes for this graph, by name, and the `probabilities` it must give
+    nodes.json     what the nodes are called, in the order of the rows
+    about.json     what all of it is: classes, inputs, operators, versions
+
+Of what `auto` chose, every member has a folder like that, and `about.json` says how much each counts.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gpcn.atomic import replacing
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.graph import Graph
+from gpcn.nn import zoo
+from gpcn.nn.exporting import ExportableModel, export
+from gpcn.training.fitted import Fitted
+from gpcn.training.folders import refuse_other_kinds
+from gpcn.training.runs import Run
+from gpcn.workspace.folder import RunFolder
+
+FORMATS = ("torch",)
+FORMAT = 1
+NO_ONNX = (
+    "gpcn writes no ONNX; write --format torch, then convert with "
+    "torch.onnx.export(torch.export.load('model.pt2'), dynamo=True), which needs onnx and onnxscript"
+)
+
+
+def export_folder(
+    folder: RunFolder, out: str | Path, graph: Any = None, nodes: Any = None, *, format: str = "torch"
+) -> dict[str, Any]:
+    """Write what `folder` predicts with, for the graph trained on or another one (as for `RunFolder.predict`).
+
+    Returns:
+        What `about.json` says, and where it is.
+    """
+    if format not in FORMATS:
+        raise ConfigError(NO_ONNX if format == "onnx" else f"--format is {format!r}; expected torch")
+    target, loaded = Path(out), folder.graph_to_predict(graph, nodes)
+    refuse_other_kinds(target)
+    counts = Counter(run.path for run in folder.runs)
+    distinct = list({run.path: run for run in folder.runs}.values())
+    for run in distinct:
+        _check_exportable(run)
+    if len(distinct) == 1:
+        return {"out": str(target), **_export_run(distinct[0], loaded, target)}
+    members = [
+        {
+            "folder": run.path.name,
+            "share": counts[run.path] / len(folder.runs),
+            **_export_run(run, loaded, target / run.path.name),
+        }
+        for run in distinct
+    ]
+    about = {"format": FORMAT, "gives": "the mean of the members' probabilities by their shares", "members": members}
+    _write_json(target / "about.json", about)
+    return {"out": str(target), **about}
+
+
+def _check_exportable(run: Run) -> None:
+    entry = zoo.entry(run.config.model)
+    if entry.fits_itself or entry.name == "h2gcn":
+        raise ConfigError(
+            f"{run.path} holds a {entry.name}, which is no chain of products with the links and cannot be exported; "
+            "predict with gpcn, or train another model"
+        )
+    if not run.finished():
+        raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
+
+
+def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
+    fitted, entry = Fitted.of(run, graph), zoo.entry(run.config.model)
+    models = [fitted.model(number) for number in run.finished()]
+    module = ExportableModel(models, fitted.problem.x, fitted.problem.adjacency)
+    any_graph = not (entry.per_node or entry.keeps_labels)
+    program = export(module, any_graph=any_graph)
+    with torch.no_grad():
+        probabilities = module(*module.inputs)
+    named = dict(zip(module.input_names, module.inputs, strict=True))
+    about = {
+        "format": FORMAT,
+        "run": str(run.path),
+        "model": run.config.model,
+        "splits": run.finished(),
+        "graph": graph.name,
+        "classes": list(run.label_names()),
+        "features": run.graph["feature_names"],
+        "inputs": [{"name": name, "shape": list(one.shape), "type": str(one.dtype)} for name, one in named.items()],
+        "operators": list(module.operators),
+        "any_graph": any_graph,
+        "gives": "probabilities, a row per node and a column per class",
+        "torch": torch.__version__,
+        "notes": list(fitted.notes),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    stored = io.BytesIO()
+    torch.export.save(program, stored)
+    with replacing(out / "model.pt2") as stream:
+        stream.write(stored.getbuffer())
+    with replacing(out / "inputs.npz") as stream:
+        arrays = {name: one.numpy() for name, one in named.items()}
+        np.savez_compressed(stream, allow_pickle=False, probabilities=probabilities.numpy(), **arrays)
+    _write_json(out / "nodes.json", list(graph.node_ids or map(str, range(graph.num_nodes))))
+    _write_json(out / "about.json", about)
+    return about
+
+
+def _write_json(path: Path, payload: Any) -> None:
+    with replacing(path) as stream:
+        stream.write(json.dumps(payload, indent=1, allow_nan=False).encode())
