@@ -48,13 +48,21 @@ ALLOWED = {  # room -> rooms of the package it may import
     "tuning": CORE | {"nn", "training", "tuning", "data", "splits"},
     "theory": CORE | {"nn", "training", "theory", "drawing"},
     "paper": CORE | {"data", "nn", "training", "theory", "paper", "drawing"},
-    "explanation": CORE | {"nn", "training", "sentences"},
+    "explained_model": CORE | {"nn", "training"},
+    "gradient_explanation": CORE | {"nn", "explained_model"},
+    "explanation": CORE | {"nn", "training", "sentences", "explained_model", "gradient_explanation"},
     "sentences": set(),
-    "joint_explanation": CORE | {"training", "explanation", "sentences"},
-    "report": CORE | {"data", "training", "inspection", "explanation", "text", "tuning", "theory", "report"},
+    "joint_explanation": CORE | {"training", "explained_model", "explanation", "sentences"},
+    "class_explanation": CORE
+    | {"nn", "training", "explained_model", "explanation", "gradient_explanation", "joint_explanation", "sentences"},
+    "ego_picture": CORE | {"explained_model"},
+    "report": CORE
+    | {"data", "training", "inspection", "text", "tuning", "theory", "report"}
+    | {"explained_model", "explanation", "class_explanation", "sentences"},
     "partial_labels": {"types"},
     "workspace": CORE
-    | {"data", "nn", "training", "split_plan", "tuning", "explanation", "joint_explanation", "report", "workspace"},
+    | {"data", "nn", "training", "split_plan", "tuning", "explanation", "joint_explanation"}
+    | {"class_explanation", "report", "workspace"},
     "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},
 }
 ONLY_IN = {

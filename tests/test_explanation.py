@@ -166,10 +166,12 @@ def test_near_matches_stay_quick_among_many_nodes() -> None:
         position(named, "b-99999")
 
 
-def test_models_that_are_no_sum_are_refused(graph: Graph, tmp_path: Path) -> None:
-    train(graph, TrainConfig.of("mlp", hidden=4, epochs=3), out=tmp_path / "mlp", splits=[0], jobs=1)
-    with pytest.raises(ConfigError, match="holds a mlp, which cannot be decomposed; .* gpcn, gpcn-link, agpcn"):
-        explain(Run.open(tmp_path / "mlp"), graph, "person 3")
+def test_models_that_are_neither_sum_nor_differentiable_are_refused(graph: Graph, tmp_path: Path) -> None:
+    train(graph, TrainConfig.of("trees", epochs=3), out=tmp_path / "trees", splits=[0], jobs=1)
+    with pytest.raises(
+        ConfigError, match="holds a trees, which cannot be decomposed: boosted trees .* gpcn, gpcn-link, agpcn"
+    ):
+        explain(Run.open(tmp_path / "trees"), graph, "person 3")
     train(graph, TrainConfig.of("gpcn", hidden=4, epochs=3), out=tmp_path / "gpcn", splits=[0], jobs=1)
     (tmp_path / "gpcn" / "split-00" / "result.json").unlink()
     with pytest.raises(CheckpointError, match="has no finished split"):

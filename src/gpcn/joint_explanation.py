@@ -11,7 +11,8 @@ import numpy.typing as npt
 import torch
 
 from gpcn.errors import CheckpointError, ConfigError
-from gpcn.explanation import account_of, can_be_explained, position
+from gpcn.explained_model import ExplainedModel, position
+from gpcn.explanation import account_of, can_be_explained, why_not
 from gpcn.graph import Graph
 from gpcn.sentences import sentences
 from gpcn.training.fitted import Fitted
@@ -25,24 +26,20 @@ def explain_average(
 
     Class and runner-up are those of all members together. Parts are of the members whose logits are a sum over hops,
     each part the mean over these by how often they count; `members` says which they are, and `notes` which are not.
+    Where none is such a sum, parts are integrated gradients of the members that have gradients.
     """
     counts = Counter(run.path for run in runs)
     distinct = list({run.path: run for run in runs}.values())
-    number = _split_of_all(distinct, split)
-    able = [run for run in distinct if can_be_explained(run)]
-    if not able:
-        models = ", ".join(sorted({run.config.model for run in distinct}))
-        raise ConfigError(
-            f"what auto chose cannot be decomposed: {models}; only polynomial models are sums over hops, train one of "
-            "them with gpcn train --model multi-gpcn"
-        )
-    place = position(graph, node)
+    number = split_of_all(distinct, split)
+    able = explainable(distinct)
+    index = position(graph, node)
     shares = np.array([counts[run.path] for run in distinct]) / len(runs)
-    probabilities = np.average([_probabilities(run, graph, number)[place] for run in distinct], axis=0, weights=shares)
+    probabilities = np.average([_probabilities(run, graph, number)[index] for run in distinct], axis=0, weights=shares)
     winner, runner_up = (int(index) for index in np.argsort(-probabilities, kind="stable")[:2])
     total = sum(counts[run.path] for run in able)
     weighted = [
-        (counts[run.path] / total, account_of(run, graph, node, number, (winner, runner_up), top)) for run in able
+        (counts[run.path] / total, account_of(ExplainedModel.of(run, graph, number), index, (winner, runner_up), top))
+        for run in able
     ]
     classes = distinct[0].label_names()
     first = weighted[0][1]
@@ -63,6 +60,7 @@ def explain_average(
         "runner_up": classes[runner_up],
         "runner_up_probability": float(probabilities[runner_up]),
         "mu": None,
+        "method": first["method"],
         "sum": _mean([(weight, account["sum"]) for weight, account in weighted]),
         "parts": _parts(weighted),
         "sources": _sources(weighted, top),
@@ -84,7 +82,20 @@ def explain_average(
     return {**account, "sentences": sentences(account)}
 
 
-def _split_of_all(runs: Sequence[Run], split: int | None) -> int:
+def explainable(runs: Sequence[Run]) -> list[Run]:
+    """The runs whose logits are sums over hops; where none are, those with gradients."""
+    able = [run for run in runs if can_be_explained(run)] or [run for run in runs if why_not(run) is None]
+    if not able:
+        models = ", ".join(sorted({run.config.model for run in runs}))
+        raise ConfigError(
+            f"what auto chose cannot be decomposed: {models} have neither a sum over hops nor gradients; train a model "
+            "that has, with gpcn train --model multi-gpcn"
+        )
+    return able
+
+
+def split_of_all(runs: Sequence[Run], split: int | None) -> int:
+    """A split that all runs have finished."""
     finished = sorted(set.intersection(*(set(run.finished()) for run in runs)))
     if not finished:
         raise CheckpointError(f"{runs[0].path.parent.parent} has no finished split; run the same command to finish it")

@@ -8,15 +8,20 @@ from typing import Any
 
 MOST = 2  # names in a sentence
 NEGLIGIBLE = 0.05  # of the largest part
+PHRASES = {
+    "features": "its own features",
+    "features of others": "the features of other nodes",
+    "links and biases": "links and the general level, without any feature",
+    "residual": "what the approximation leaves open",
+    "bias": "the general level",
+}
 DIRECTIONS = {"out": "nodes it points to", "in": "nodes that point to it", "both": "neighbours"}
 
 
 def phrase(part: str) -> str:
     """What a part of the logits is, in words: `hop 2` is `nodes 2 steps away`."""
-    if part == "features":
-        return "its own features"
-    if part == "bias":
-        return "the general level"
+    if part in PHRASES:
+        return PHRASES[part]
     direction = re.search(r"\b(out|in|both)-", part)
     if part.startswith("links"):
         return "who it is linked to" if direction is None else f"which {DIRECTIONS[direction[1]]}"
@@ -35,10 +40,7 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
         f"{account['node']} is predicted {account['predicted']} with {account['probability']:.1%} (next: "
         f"{account['runner_up']}, {account['runner_up_probability']:.1%}), a lead of {lead:+.2f} in the logits."
     ]
-    largest = max(abs(part["margin"]) for part in account["parts"])
-    ordered = sorted(account["parts"], key=lambda part: -part["margin"])
-    reasons = [part for part in ordered if part["margin"] > NEGLIGIBLE * largest]
-    against = [part for part in reversed(ordered) if part["margin"] < -NEGLIGIBLE * largest]
+    largest, reasons, against = _sides(account["parts"])
     if reasons:
         result.append(f"Mostly because of {_listed([_part(part) for part in reasons])}.")
     behind = _nodes(account["sources"], {part["part"] for part in reasons[:MOST]})
@@ -50,6 +52,48 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
     if against:
         result.append(f"Against it: {_listed([_part(part) for part in against])}.")
     return result
+
+
+def class_sentences(account: Mapping[str, Any]) -> list[str]:
+    """The same for an account of a class (`class_explanation.explain_class`)."""
+    right = "" if account["right"] is None else f", {account['right']:.0%} of those with a label rightly"
+    which = (
+        f"predicted {account['class']}{right}"
+        if account["chosen_by"] == "predicted"
+        else (f"labelled {account['class']} (none is predicted so)")
+    )
+    result = [
+        f"{account['nodes']:,} node(s) are {which}; on average the class leads {account['over']} by "
+        f"{account['lead']:+.2f} in the logits."
+    ]
+    largest, reasons, against = _sides(account["parts"])
+    if reasons:
+        result.append(f"A typical node is one of them because of {_listed([_part(part) for part in reasons])}.")
+    features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
+    if features:
+        counted = [f"{feature['feature']} ({feature['margin']:+.2f})" for feature in features]
+        result.append(f"Of the features {_listed(counted)} count most.")
+    if against:
+        result.append(f"Against it: {_listed([_part(part) for part in against])}.")
+    return result
+
+
+def reasons(account: Mapping[str, Any]) -> str:
+    """A line (of `explanation.brief_account`): two parts, a node and a feature that speak most for the class."""
+    largest, behind, _ = _sides(account["parts"])
+    line = _listed([_part(part) for part in behind]) or "nothing speaks for it"
+    extras = [(near["node"], near["margin"]) for near in account["nodes"][:1]]
+    extras += [(feature["feature"], feature["margin"]) for feature in account["features"][:1]]
+    named = [f"{name} ({margin:+.2f})" for name, margin in extras if margin > NEGLIGIBLE * largest]
+    return "; ".join([line, *named])
+
+
+def _sides(parts: Sequence[Mapping[str, Any]]) -> tuple[float, list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """The size of the largest part; the parts that speak for the class, and against it, the largest first."""
+    largest = max(abs(part["margin"]) for part in parts)
+    ordered = sorted(parts, key=lambda part: -part["margin"])
+    reasons = [part for part in ordered if part["margin"] > NEGLIGIBLE * largest]
+    return largest, reasons, [part for part in reversed(ordered) if part["margin"] < -NEGLIGIBLE * largest]
 
 
 def _part(part: Mapping[str, Any]) -> str:

@@ -36,5 +36,26 @@ def test_explain_refuses_in_one_sentence(run: Path, folder: Path, tmp_path: Path
     assert "there is no node '99'" in refused("explain", run, "--node", 99)
     assert "finished: 0, 1" in refused("explain", run, "--node", 5, "--split", 4)
     assert "is not a run" in refused("explain", folder, "--node", 5)
-    document("train", folder, "--model", "mlp", *TINY, "--splits", "0", "--out", tmp_path / "mlp")
-    assert "cannot be decomposed" in refused("explain", tmp_path / "mlp", "--node", 5)
+    document("train", folder, "--model", "label-propagation", "--splits", "0", "--out", tmp_path / "spread")
+    assert "spreads the labels of training nodes" in refused("explain", tmp_path / "spread", "--node", 5)
+
+
+def test_a_class_for_people_and_machines(run: Path) -> None:
+    label = document("explain", run, "--node", 5)["predicted"]
+    account = document("explain", run, "--class", label, "--top", 2)
+    assert (account["class"], account["run"], len(account["typical"])) == (label, str(run), 2)
+    shown = gpcn("explain", run, "--class", label)
+    assert shown.returncode == 0
+    assert f"{account['lead']:+.3f}" in shown.stdout
+    assert "most typical nodes" in shown.stdout
+    assert "has no class 'nobody'" in refused("explain", run, "--class", "nobody")
+    assert "needs a node or a class" in refused("explain", run)
+    assert "needs a node or a class" in refused("explain", run, "--node", 5, "--class", label)
+
+
+def test_a_picture(run: Path, tmp_path: Path) -> None:
+    account = document("explain", run, "--node", 5, "--picture", tmp_path / "ego.svg")
+    assert account["picture"] == str(tmp_path / "ego.svg")
+    assert (tmp_path / "ego.svg").read_text().startswith("<svg ")
+    assert "ends in .svg" in refused("explain", run, "--node", 5, "--picture", tmp_path / "ego.png")
+    assert "give --node ID" in refused("explain", run, "--class", account["predicted"], "--picture", tmp_path / "e.svg")

@@ -210,6 +210,53 @@ def test_names_are_shown_as_text_everywhere(opened: webdriver.Chrome) -> None:
     assert CLASSES[1] in ask(opened, "[...document.querySelectorAll('td')].map((e) => e.textContent)")
 
 
+@pytest.mark.parametrize(
+    ("title", "marks"),
+    [
+        ("A picture of the graph", ".points path"),
+        ("ROC curve", ".lines path"),
+        ("Precision and recall", ".lines path"),
+        ("Gain", ".lines path"),
+        ("Which features count", ".bars .point path"),
+        ("Features, class by class", ".hm"),
+    ],
+)
+def test_the_parts_of_a_run_are_drawn(opened: webdriver.Chrome, title: str, marks: str) -> None:
+    charts = [c for c in opened.find_elements(By.CSS_SELECTOR, "figure.chart") if c.text.startswith(title)]
+    assert charts
+    for chart in charts:
+        drawn = chart.find_elements(By.CSS_SELECTOR, marks)
+        assert drawn
+        assert max(mark.size["width"] for mark in drawn) > 2
+
+
+def test_hovering_over_the_picture_names_a_node_as_text(opened: webdriver.Chrome) -> None:
+    chart = next(c for c in opened.find_elements(By.CSS_SELECTOR, "figure.chart") if c.text.startswith("A picture"))
+    opened.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    point = chart.find_element(By.CSS_SELECTOR, ".points path")
+    webdriver.ActionChains(opened).move_to_element(point).perform()
+    wait_until(lambda: NASTY in ask(opened, "arguments[0].querySelector('.hoverlayer').textContent", chart))
+
+
+def test_the_nodes_to_look_at_first_are_a_table_that_sorts(opened: webdriver.Chrome) -> None:
+    table = opened.find_element(By.CSS_SELECTOR, "table[aria-label='The nodes to look at first']")
+    heads = {head.text: head for head in table.find_elements(By.CSS_SELECTOR, "th button")}
+    assert {"node", "class", "probability"} <= set(heads)
+    column = list(heads).index("probability")
+
+    def shares() -> list[float]:
+        rows = table.find_elements(By.CSS_SELECTOR, "tbody tr")
+        return [float(row.find_elements(By.TAG_NAME, "td")[column].text.rstrip("%")) for row in rows]
+
+    before = shares()
+    assert 1 < len(before) <= 50
+    assert before == sorted(before, reverse=True)
+    heads["probability"].click()
+    heads["probability"].click()
+    assert shares() == sorted(before)
+    assert table.find_elements(By.CSS_SELECTOR, "tbody td")[0].text.startswith(NASTY)
+
+
 def test_it_prints_light_on_paper(opened: webdriver.Chrome) -> None:
     opened.find_element(By.ID, "theme").click()
     printed = base64.b64decode(opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])

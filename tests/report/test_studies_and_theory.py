@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,37 @@ def test_a_study_that_was_not_begun_is_not_made_by_looking(tmp_path: Path, folde
     assert sorted(each.name for each in tmp_path.iterdir()) == ["study.json"]
 
 
+def test_a_study_without_a_score_is_a_sentence(studied: StudyMaterial) -> None:
+    history = [{**row, "score": None, "best": None, "state": "running"} for row in studied.found["history"]]
+    empty = {"best": [], "diverged": [], "importance": {}, "evaluations": 0, "seconds": 0.0, "history": history}
+    states = {"complete": 0, "pruned": 0, "diverged": 0, "running": 24}
+    html = study_section.section(replace(studied, found={**studied.found, **empty, "states": states}))
+    assert "No configuration has a score yet" in html
+    assert "<figure" not in html
+    assert "24 more proposed" in html
+    failed = {**empty, "states": {**states, "diverged": 24, "running": 0}, "diverged": studied.found["diverged"]}
+    html = study_section.section(replace(studied, found={**studied.found, **failed}))
+    assert "No configuration has a score: 24 diverged or failed" in html
+
+
+def test_the_cards_of_a_study_agree(studied: StudyMaterial) -> None:
+    found = studied.found
+    history = [dict(row) for row in found["history"]]
+    for row in history[:12]:
+        row["state"] = "running"
+    for row in history[:6]:
+        row["score"] = None
+    counts = {state: sum(row["state"] == state for row in history) for state in found["states"]}
+    tiles = {name: (value, about) for name, value, about in study_section._tiles(
+        {**found, "history": history, "states": counts}
+    )}  # fmt: skip
+    scored = sum(row["state"] == "running" and row["score"] is not None for row in history)
+    assert tiles["ended"][0] == "12"
+    assert tiles["tried"][0] == str(12 + scored)
+    assert f"{12 - scored} more proposed" in tiles["tried"][1]
+    assert not scored or f"{scored} more unfinished" in tiles["ended"][1]
+
+
 def test_auto_is_its_choice_its_reasons_and_its_first_member(graph: Graph, tmp_path: Path) -> None:
     entries = [
         Entry("majority", "label-propagation", {"alpha": 0.0, "layers": 1}),
@@ -92,6 +124,8 @@ def test_auto_is_its_choice_its_reasons_and_its_first_member(graph: Graph, tmp_p
     assert result["why"][-1][1:] in page
     assert "&lt;b&gt;bold" in page and "<b>bold" not in page
     assert f"{result['expected']['score']:.2f}" in page
+    kinds = [section["kind"] for section in report.write([tmp_path], tmp_path / "r.html")["sections"]]
+    assert kinds[:2] == ["auto", "run"], "what auto wrote is recognized in the folder around it"
 
 
 def test_theory_says_what_the_bound_says(folder: Path) -> None:

@@ -1,22 +1,30 @@
-"""`gpcn explain`: which signal carries the prediction of one node."""
+"""`gpcn explain`: which signal carries the prediction of one node, or of a class."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
-from gpcn.cli.output import console, print_json, safe, table
+from gpcn.cli.output import console, print_json, print_notes, safe, table
+from gpcn.errors import ConfigError
 
 WIDTH = 24
 
 
 def explain(
     run: RunArgument,
-    node: Annotated[str, typer.Option("--node", metavar="ID", help="The node's name, or its number.")],
+    node: Annotated[str | None, typer.Option("--node", metavar="ID", help="The node's name, or its number.")] = None,
     graph: ChangedGraph = None,
+    label: Annotated[
+        str | None, typer.Option("--class", metavar="NAME", help="A class instead of a node: what carries it overall.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Also draw the node and those that matter.")
+    ] = None,
     split: Annotated[
         int | None, typer.Option("--split", metavar="N", help="Whose model (default: the first finished).")
     ] = None,
@@ -27,15 +35,32 @@ def explain(
 ) -> None:
     """Take a prediction apart: features, neighbours at each hop, links; exactly, to the single feature.
 
+    Models that are no sum over hops are taken apart by integrated gradients, with what these leave open.
+
     Example: [bold]gpcn explain runs/gpcn-link --node alice[/bold]
+
+    Example: [bold]gpcn explain runs/gpcn-link --class yes[/bold]
     """
     from gpcn.workspace.folder import open_run
 
-    found = open_run(run, mirror=mirror).explain(node, graph, nodes, split=split, top=top)
-    if json:
-        print_json(found)
-    else:
-        show(found, console())
+    if (node is None) == (label is None):
+        raise ConfigError("gpcn explain needs a node or a class, and not both; give --node ID or --class NAME")
+    if picture is not None and node is None:
+        raise ConfigError("--picture draws a node and those that matter to it; give --node ID instead of --class")
+    folder = open_run(run, mirror=mirror)
+    folder.check_explains(split)
+    loaded = folder.graph_to_predict(graph, nodes)
+    if node is None:
+        account = folder.explain_class(str(label), loaded, split=split, top=top)
+        print_json(account) if json else show_class(account, console())
+        return
+    account = folder.explain(node, loaded, split=split, top=top)
+    if picture is not None:
+        from gpcn.ego_picture import REACH, write_picture
+
+        write_picture(folder.explain(node, loaded, split=split, top=REACH), loaded, picture)
+        account["picture"] = str(picture)
+    print_json(account) if json else show(account, console())
 
 
 def show(found: dict[str, Any], to: Console) -> None:
@@ -62,11 +87,7 @@ def show(found: dict[str, Any], to: Console) -> None:
             values = (f"{feature[name]:+.3f}" for name in ("margin", "itself", "others"))
             features.add_row(safe(feature["feature"]), *values)
         to.print("\nfeatures that count most", highlight=False)
-        given = found["origins"]
-        features.caption = (
-            f"all features {given['features']:+.3f}, links {given['links']:+.3f}, biases {given['biases']:+.3f}: "
-            "together the lead"
-        )
+        features.caption = _origins(found, "the lead")
         to.print(features, highlight=False)
     for each in found["sources"]:
         behind = table("node", "label", "role", "for", "lead", numeric=("for", "lead"))
@@ -78,8 +99,45 @@ def show(found: dict[str, Any], to: Console) -> None:
             f"\n{safe(each['part'])}: {reached:,} node(s)" + (f", the {shown} that count most" * (shown < reached))
         )
         to.print(behind, highlight=False)
-    for note in found["notes"]:
-        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
+    print_notes(found["notes"], to)
+    if "picture" in found:
+        to.print(f"picture → {safe(found['picture'])}", highlight=False)
+
+
+def show_class(account: dict[str, Any], to: Console) -> None:
+    """The account of a class for people."""
+    to.print(f"[bold]{safe(account['class'])}[/bold] of {safe(account['graph'])}", highlight=False)
+    to.print(f"{safe(account['model'])}, split {account['split']} of {safe(account['run'])}\n", highlight=False)
+    over = f"mean lead over {safe(account['over'])}"
+    rows = table("part", over, "", numeric=(over,))
+    longest = max(abs(part["margin"]) for part in account["parts"])
+    for part in account["parts"]:
+        rows.add_row(safe(part["part"]), f"{part['margin']:+.3f}", _bar(part["margin"], longest))
+    rows.add_row("sum", f"{account['lead']:+.3f}", style="bold")
+    to.print(rows, highlight=False)
+    for sentence in account["sentences"]:
+        to.print(safe(sentence), highlight=False)
+    if account["features"]:
+        columns = ("mean lead", "directly", "through links")
+        features = table("feature", *columns, numeric=columns)
+        for feature in account["features"]:
+            shares = (feature[name] for name in ("margin", "directly", "through_links"))
+            features.add_row(safe(feature["feature"]), *("–" if share is None else f"{share:+.3f}" for share in shares))
+        features.caption = _origins(account, "the mean lead")
+        to.print("\nfeatures that count most", highlight=False)
+        to.print(features, highlight=False)
+    typical = table("node", "label", "role", "probability", "lead", numeric=("probability", "lead"))
+    for near in account["typical"]:
+        values = f"{near['probability']:.1%}", f"{near['lead']:+.3f}"
+        typical.add_row(safe(near["node"]), safe(near["label"] or "–"), near["role"] or "–", *values)
+    to.print("\nmost typical nodes: those whose parts are nearest to the mean", highlight=False)
+    to.print(typical, highlight=False)
+    print_notes(account["notes"], to)
+
+
+def _origins(account: dict[str, Any], lead: str) -> str:
+    given = ", ".join(f"{name} {share:+.3f}" for name, share in account["origins"].items())
+    return f"all {given}: together {lead}"
 
 
 def _truth(found: dict[str, Any]) -> str:

@@ -16,13 +16,16 @@ def report(
         list[str],
         typer.Argument(
             metavar="RUN|COMPARISON|STUDY|GRAPH…",
-            help="Folders written by gpcn train, compare or tune --out, documents of gpcn bound or spectrum --out, "
-            "and graphs: files, folders or dataset names.",
+            help="Folders written by gpcn train, compare, auto or tune --out, documents of gpcn bound or spectrum "
+            "--out, and graphs: files, folders or dataset names.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page, a name that ends in .html.")] = Path(
         "report.html"
     ),
+    hide_nodes: Annotated[
+        bool, typer.Option("--hide-nodes", help="Name and draw no single node or link, for a page to pass on.")
+    ] = False,
     graph: MovedGraph = None,
     nodes: Nodes = None,
     mirror: Mirror = None,
@@ -34,7 +37,7 @@ def report(
     """
     from gpcn import report as room
 
-    written = room.write(paths, out, mirror=mirror, graph=graph, nodes=nodes)
+    written = room.write(paths, out, mirror=mirror, graph=graph, nodes=nodes, names_nodes=not hide_nodes)
     if json:
         print_json(written)
     else:

@@ -42,8 +42,8 @@ FIRST_SPLITS = 3
 INTRODUCTION = """Boosted trees, residual GCN and SAGE are what practitioners pick instead. Settings were searched on
 validation nodes alone (`gpcn reproduce recipes`), with one budget for all but the slow ones: below
 1,000 nodes 15 configurations on two splits, the best three compared on five; up to 5,000 nodes 12
-on one split, the best two on three; above, 10 of width 64 (`multi-gpcn` on film 27, after ten had ended
-more than a deviation below the family, which had 48). Blocks, deep networks and trees from
+on one split, the best two on three; above, 10 of width 64 (`multi-gpcn` on film 28, after ten and 27 had
+ended more than a deviation below the family, which had 48; the last start was AGPCN's settings). Blocks, deep networks and trees from
 1,000 nodes on: four configurations on one split (trees on chameleon were searched like the others).
 LINK and the family on the paper's graphs are the rows above, from larger searches. Mean ± std over
 the official splits (deep models on film, minesweeper and tolokers: the first three); minesweeper,

@@ -35,6 +35,12 @@ def chart_label(text: object) -> str:
     return chart_text(plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…")
 
 
+def chart_label_middle(text: object) -> str:
+    """The same with both ends kept, for names that differ at the end."""
+    plain = printable(text)
+    return chart_text(plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2 - 1]}…{plain[-LONGEST // 2 :]}")
+
+
 def for_page(value: Any) -> Any:
     """What Jinja is about to escape, without control characters."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

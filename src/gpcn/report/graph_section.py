@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from gpcn.graph import Graph
 from gpcn.inspection import inspect
+from gpcn.report import graph_picture
 from gpcn.report.figures import Figure, height_of, largest_classes, matrix, names_axis
 from gpcn.report.materials import GraphMaterial
 from gpcn.report.tables import Cell, Table, number
@@ -40,7 +41,8 @@ def section(material: GraphMaterial) -> Markup:
     figures = [_classes(facts), _degrees(graph)]
     if facts["classes"] > 1:
         figures.insert(1, _compatibility(facts))
-    return render("graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures)
+    drawn = [graph_picture.picture(graph)] if material.names_nodes else []
+    return render("graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures, drawn=drawn)
 
 
 def _directions(facts: dict[str, Any]) -> list[list[Cell]]:

@@ -16,8 +16,10 @@ from gpcn.training.runs import Run
 POINTS = 300
 
 
-def curves(run: Run, splits: list[dict[str, Any]], metric: MetricDefinition) -> list[Figure]:
-    """Two charts, of losses and of the validation score."""
+def curves(
+    run: Run, splits: list[dict[str, Any]], metric: MetricDefinition, majority: float | None = None
+) -> list[Figure]:
+    """Two charts, of losses and of the validation score, with what the `majority` has as a line."""
     losses: list[Trace] = []
     scores: list[Trace] = []
     best: Trace = {"x": [], "y": [], "hovertext": []}
@@ -52,6 +54,11 @@ def curves(run: Run, splits: list[dict[str, Any]], metric: MetricDefinition) -> 
             best["hovertext"].append(f"{name}: epoch {chosen[0]:.0f} is kept")
     marker = {"symbol": "circle-open", "size": 10, "color": "$ink", "line": {"width": 2}}
     kept = {"type": "scatter", "mode": "markers", "name": "kept epoch", "hoverinfo": "text", "marker": marker, **best}
+    if majority is not None:
+        last = max(max(trace["x"], default=0) for trace in scores)
+        dotted = {"dash": "dot", "color": "$quiet", "width": 1.5}
+        level: Trace = {"name": "majority", "x": [0, last], "y": plain([majority, majority]), "line": dotted}
+        scores.append({"type": "scatter", "mode": "lines", "hoverinfo": "name", **level})
     epoch_axis = {"xaxis": {"title": {"text": "epoch"}, "zeroline": False}, "showlegend": True}
     about = "A line per split. Click a name to hide or show its lines, drag to zoom, double-click to go back."
     score_axis = {"title": {"text": metric.axis}, "zeroline": False}

@@ -27,10 +27,11 @@ from gpcn.tuning.summary import describe
 
 @dataclass(frozen=True)
 class GraphMaterial:
-    """A graph."""
+    """A graph; `names_nodes` says whether single nodes and links may be shown."""
 
     name: str
     graph: Graph
+    names_nodes: bool = True
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class RunMaterial:
     result: dict[str, Any]
     graph: Graph | None
     notes: tuple[str, ...] = ()
+    names_nodes: bool = True
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,14 @@ class TheoryMaterial:
 class Shelf:
     """Graphs at hand while a page is made, by fingerprint and by path, and what is `shown` already.
 
-    `graph` and `nodes` say where the files of runs and studies lie now, if not where they were.
+    `graph` and `nodes` say where the files of runs and studies lie now, if not where they were; `names_nodes`, whether
+    single nodes and links may be shown.
     """
 
     mirror: Path | None = None
     graph: str | None = None
     nodes: Path | None = None
+    names_nodes: bool = True
     graphs: dict[str, Graph] = field(default_factory=dict)
     named: dict[str, Graph] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
@@ -121,7 +125,7 @@ class Shelf:
         """The materials of a graph and of a run on it, each the first time it is asked for."""
         wanted: dict[str, Any] = {}
         if graph is not None:
-            wanted[graph.fingerprint()] = GraphMaterial(graph.name, graph)
+            wanted[graph.fingerprint()] = GraphMaterial(graph.name, graph, self.names_nodes)
         if run is not None:
             wanted[str(run.run.path.resolve())] = run
         new = [material for key, material in wanted.items() if key not in self.shown]
@@ -130,15 +134,21 @@ class Shelf:
 
 
 def gather(
-    paths: Sequence[str], mirror: Path | None = None, *, graph: str | None = None, nodes: Path | None = None
+    paths: Sequence[str],
+    mirror: Path | None = None,
+    *,
+    graph: str | None = None,
+    nodes: Path | None = None,
+    names_nodes: bool = True,
 ) -> list[Any]:
     """All materials behind `paths`, in their order; graphs named there serve the runs named there.
 
-    `graph` and `nodes` are where the files of the runs' graph lie now, read as they were for training.
+    `graph` and `nodes` are where the files of the runs' graph lie now, read as they were for training; without
+    `names_nodes` no material shows a single node or link.
     """
     if not paths:
         raise ConfigError("there is nothing to report on; name a run, a comparison, a study or a graph")
-    shelf = Shelf(mirror, graph, nodes)
+    shelf = Shelf(mirror, graph, nodes, names_nodes)
     chosen = [(path, _reader_of(path)) for path in paths]
     for path, reader in chosen:
         if reader is GRAPHS:
@@ -202,6 +212,19 @@ def _read_theory(path: str, shelf: Shelf) -> list[Any]:
     return [TheoryMaterial(found.title, found)]
 
 
+def _read_several(path: str, shelf: Shelf) -> list[Any]:
+    """A folder of what `gpcn auto` and `gpcn tune` wrote: one after the other, and the runs beside them as compared."""
+    inside = [material for folder in _kept_in(path) for material in _reader_of(folder).read(folder, shelf)]
+    return [*inside, *(_read_comparison(path, shelf) if runs_in(Path(path)) else [])]
+
+
+def _kept_in(path: str) -> list[str]:
+    """The choices of `auto` and the studies right inside a folder."""
+    folder = Path(path)
+    inside = sorted(map(str, folder.iterdir())) if folder.is_dir() else []
+    return [inner for inner in inside if AUTO.recognizes(inner) or STUDIES.recognizes(inner)]
+
+
 def _run(path: Path, shelf: Shelf) -> RunMaterial | None:
     run = Run.open(path)
     return _material(run, run.result(), shelf) if run.finished() else None
@@ -209,7 +232,7 @@ def _run(path: Path, shelf: Shelf) -> RunMaterial | None:
 
 def _material(run: Run, result: dict[str, Any], shelf: Shelf) -> RunMaterial:
     graph, notes = shelf.of(run.graph, run.path)
-    return RunMaterial(run.path.resolve().name, run, result, graph, (*run.notes, *notes))
+    return RunMaterial(run.path.resolve().name, run, result, graph, (*run.notes, *notes), shelf.names_nodes)
 
 
 def _load(path: str, mirror: Path | None) -> Graph:
@@ -217,8 +240,8 @@ def _load(path: str, mirror: Path | None) -> Graph:
     if folder.is_dir() and not any(folder.glob("edges.*")):
         raise DataError(
             f"{path} is neither a run (it has no config.json), nor a study (no study.json), nor a comparison (no "
-            "folder in it is a run), nor a graph (it has no edges table); name a folder that gpcn train, tune or "
-            "compare --out wrote, or a graph"
+            "folder in it is a run, a study or a choice of auto), nor a graph (it has no edges table); name a folder "
+            "that gpcn train, tune, auto or compare --out wrote, or a graph"
         )
     return load(path, mirror=mirror)
 
@@ -235,9 +258,10 @@ RUNS = Reader(lambda path: is_run(Path(path)), _read_run)
 AUTO = Reader(lambda path: (Path(path) / "auto.json").is_file(), _read_auto)
 STUDIES = Reader(lambda path: (Path(path) / "study.json").is_file(), _read_study)
 THEORY = Reader(lambda path: path.lower().endswith(".json") and Path(path).is_file(), _read_theory)
+SEVERAL = Reader(lambda path: bool(_kept_in(path)), _read_several)
 COMPARISONS = Reader(lambda path: bool(runs_in(Path(path))), _read_comparison)
 GRAPHS = Reader(lambda path: True, lambda path, shelf: shelf.show(shelf.named[path]))
-READERS = (RUNS, AUTO, STUDIES, THEORY, COMPARISONS, GRAPHS)
+READERS = (RUNS, AUTO, STUDIES, THEORY, SEVERAL, COMPARISONS, GRAPHS)
 """The first that recognizes a path reads it; what nobody else knows must be a graph."""
 
 

@@ -26,6 +26,7 @@ def write(
     mirror: Path | None = None,
     graph: str | None = None,
     nodes: Path | None = None,
+    names_nodes: bool = True,
 ) -> dict[str, Any]:
     """Write one HTML page about runs, comparisons, studies, theory and graphs.
 
@@ -36,6 +37,8 @@ def write(
         mirror: a folder with the raw files of the datasets.
         graph: where the graph of the runs lies now, if not where it was; read with the options of the runs.
         nodes: its table of nodes, where `graph` is a table of edges.
+        names_nodes: whether single nodes and links may be shown; without, the page can be passed on where these are
+            private.
 
     Returns:
         `out, bytes, sections: [{kind, name}]`.
@@ -49,7 +52,7 @@ def write(
     from gpcn.report.templating import own, render
 
     several = [paths] if isinstance(paths, (str, Path)) else paths
-    materials = gather([str(path) for path in several], mirror, graph=graph, nodes=nodes)
+    materials = gather([str(path) for path in several], mirror, graph=graph, nodes=nodes, names_nodes=names_nodes)
     kinds = [section_for(material) for material in materials]
     sections = [
         {"kind": kind.kind, "name": material.name, "html": kind.section(material)}

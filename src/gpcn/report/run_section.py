@@ -9,11 +9,14 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from gpcn.graph import Graph
-from gpcn.report import learning, signal
+from gpcn.report import learning, ranking, signal
 from gpcn.report.figures import Figure, Trace, height_of, largest_classes, matrix, plain
+from gpcn.report.first_look import first_look
+from gpcn.report.importance import importance
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
+from gpcn.training.comparison import majority_result
 from gpcn.training.evaluation import calibration_error, confidence_bins
 from gpcn.training.metrics import definition
 from gpcn.training.runs import Run
@@ -25,22 +28,25 @@ def section(material: RunMaterial) -> Markup:
     confusion = np.sum([split["metrics"]["test"]["confusion"] for split in result["splits"]], axis=0)
     figures = [_confusion(confusion, run.label_names())]
     if material.graph is not None:
-        figures.append(_reliability(run, material.graph))
+        figures += [_reliability(run, material.graph), *ranking.curves(run, material.graph)]
+    majority = majority_result([result], result["metric"], run.positive())
     return render(
         "run.html",
         result=result,
         settings=_settings(run),
-        tiles=_tiles(result),
-        learning=learning.curves(run, result["splits"], definition(result["metric"])),
+        tiles=_tiles(result, majority),
+        learning=learning.curves(run, result["splits"], definition(result["metric"]), majority["val_mean"]),
         figures=figures,
         classes=_classes(confusion, run.label_names()),
         splits=_splits(result["splits"], definition(result["metric"]).digits),
         signal=signal.account(material),
+        features=importance(material),
+        first=first_look(material),
         notes=material.notes,
     )
 
 
-def _tiles(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _tiles(result: dict[str, Any], majority: dict[str, Any]) -> list[tuple[str, str, str]]:
     splits = result["splits"]
     epochs = [split["epochs"] for split in splits]
     mixes = [split["mix"] for split in splits if split["mix"] is not None]
@@ -49,9 +55,13 @@ def _tiles(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     tiles = [
         ("test", spread(result["test_mean"], None, metric.digits), f"{deviation}{metric.axis}"),
         ("validation", spread(result["val_mean"], None, metric.digits), "mean over splits, same measure"),
-        ("splits", f"{len(splits):,}", "finished"),
+        (
+            "majority",
+            spread(majority["test_mean"], None, metric.digits),
+            "what class shares alone achieve on test nodes",
+        ),
         ("epochs", f"{np.mean(epochs):,.0f}", f"on average; {min(epochs):,} to {max(epochs):,}"),
-        ("time", f"{result['seconds']:,.1f} s", "all splits together"),
+        ("time", f"{result['seconds']:,.1f} s", f"{len(splits):,} finished split(s) together"),
         ("parameters", f"{result['parameters']:,}", "learned numbers per split"),
     ]
     if mixes:
@@ -83,12 +93,7 @@ def _confusion(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Figure:
 
 
 def _reliability(run: Run, graph: Graph) -> Figure:
-    chosen, truth = [], []
-    for number_ in run.finished():
-        test = graph.splits[number_].test
-        chosen.append(run.predictions(number_)[test])
-        truth.append(graph.labels[test])
-    pooled, labels = np.concatenate(chosen), np.concatenate(truth)
+    pooled, labels = ranking.pooled(run, graph)
     size, right, confidence = confidence_bins(pooled, labels)
     seen = size > 0
     x, y, many = confidence[seen] / size[seen], right[seen] / size[seen], size[seen]

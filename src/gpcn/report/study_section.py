@@ -27,33 +27,49 @@ STATES = {  # colour, and what it means
 def section(material: StudyMaterial) -> Markup:
     """The section of one study."""
     found = material.found
+    scored = any(row["score"] is not None for row in found["history"])
     height = height_of(len(found["importance"]), 320)
-    figures = [_progress(found, height)]
+    figures = [_progress(found, height)] if scored else []
     if found["importance"]:
         figures.append(_importance(found["importance"], height))
     wide = _coordinates(found, material.dimensions)
     return render(
         "study.html",
         found=found,
+        verdict=None if scored else _nothing_yet(found),
         tiles=_tiles(found),
         figures=figures,
         wide=[wide] if wide is not None else [],
-        best=_best(found["best"], definition(found["metric"]).digits),
+        best=_best(found["best"], definition(found["metric"]).digits) if found["best"] else None,
         diverged=_diverged(found["diverged"]),
         notes=material.notes,
     )
 
 
+def _nothing_yet(found: dict[str, Any]) -> str:
+    """What there is to say of a study without any score."""
+    failed, more = found["states"]["diverged"], "go on with gpcn tune --resume and this folder"
+    if not failed:
+        return f"No configuration has a score yet, so there is nothing to show: {more}."
+    return f"No configuration has a score: {failed:,} diverged or failed, as said below. Change the space, or {more}."
+
+
 def _tiles(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Those tried are those that ended and those that have a score but go on; what was only proposed is not tried."""
     states = found["states"]
     metric = definition(found["metric"])
     score = f"{found['best'][0]['score']:.{metric.digits}f}" if found["best"] else "–"
-    words = {"complete": "complete", "pruned": "stopped early", "diverged": "diverged", "running": "unfinished"}
-    told = [f"{states[name]:,} {word}" for name, word in words.items() if states[name]]
+    ended = found["configurations"] - states["running"]
+    unfinished = sum(row["state"] == "running" and row["score"] is not None for row in found["history"])
+    waiting = states["running"] - unfinished
+    words = {"complete": "complete", "pruned": "stopped early", "diverged": "diverged"}
+    parts = [f"{states[name]:,} {word}" for name, word in words.items() if states[name]]
+    parts += [f"{unfinished:,} more unfinished"] if unfinished else []
+    proposed = f"; {waiting:,} more proposed" if waiting else ""
     return [
         ("best", score, f"on validation nodes; {metric.axis}"),
-        ("configurations", f"{found['configurations']:,}", f"of {found['space']:,} in the space"),
-        ("ended", f"{found['configurations'] - states['running']:,}", ", ".join(told)),
+        ("tried", f"{ended + unfinished:,}", f"of {found['space']:,} configurations in the space{proposed}"),
+        ("ended", f"{ended:,}", ", ".join(parts) or "none yet"),
         ("evaluations", f"{found['evaluations']:,}", "trainings of one configuration on one split"),
         ("time", f"{found['seconds']:,.0f} s", "of one core, all evaluations together"),
     ]
@@ -75,18 +91,16 @@ def _progress(found: dict[str, Any], height: int = 320) -> Figure:
             words = [f"#{row['number']}: {row['score']:.{metric.digits}f}, {meaning}" for row in mine]
             traces.append(dots | {"hovertext": words, "hoverinfo": "text"})
     best = [row for row in history if row["best"] is not None]
-    line = {"shape": "hv", "color": "$ink", "width": 1.5}
-    traces.append(
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": "best so far",
-            "x": [row["number"] for row in best],
-            "y": plain([row["best"] for row in best]),
-            "line": line,
-            "hovertemplate": f"best so far %{{y:.{metric.digits}f}}<extra></extra>",
-        }
-    )
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "best so far",
+        "x": [row["number"] for row in best],
+        "y": plain([row["best"] for row in best]),
+        "line": {"shape": "hv", "color": "$ink", "width": 1.5},
+        "hovertemplate": f"best so far %{{y:.{metric.digits}f}}<extra></extra>",
+    }
+    traces += [line] if best else []
     about = (
         "Every configuration in the order it was proposed. Those stopped early are scored on fewer splits and epochs. "
         "The line is the best of those that went all the way."

@@ -50,7 +50,7 @@ def rarer_class(splits: list[dict[str, Any]]) -> int | None:
 
 
 def _ranked(results: list[dict[str, Any]], metric: str, share: float, positive: int | None) -> dict[str, Any]:
-    majority = _majority_result(results, metric, positive)
+    majority = majority_result(results, metric, positive)
     ranked = sorted([*results, majority], key=lambda result: gain(metric, result["test_mean"]), reverse=True)
     scored = [result for result in results if result["val_mean"] is not None]
     best = max(scored, key=lambda result: gain(metric, result["val_mean"]), default=None)
@@ -77,7 +77,7 @@ def _beats(result: dict[str, Any], majority: dict[str, Any], metric: str) -> boo
     return gain(metric, result["test_mean"]) > gain(metric, mean)
 
 
-def _majority_result(results: list[dict[str, Any]], metric: str, positive: int | None) -> dict[str, Any]:
+def majority_result(results: list[dict[str, Any]], metric: str, positive: int | None) -> dict[str, Any]:
     """As `train` gives it, for all splits that some model has; nothing is trained."""
     finished = {split["split"]: split["metrics"] for result in results for split in result["splits"]}
     if positive is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpcn import explanation
+from gpcn.class_explanation import explain_class
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.joint_explanation import explain_average
@@ -178,13 +179,25 @@ class RunFolder:
 
         `graph` and `nodes` are as for `predict`, `split` says whose model, `top` how many neighbours and features.
         """
-        require_models(self._contents, self.path)
-        if self.kind != "auto":
-            split = explanation.chosen_split(self.runs[0], split)
+        self.check_explains(split)
         loaded = self.graph_to_predict(graph, nodes)
         if self.kind == "auto":
             return {**explain_average(self.runs, loaded, str(node), split=split, top=top), "run": str(self.path)}
         return explanation.explain(self.runs[0], loaded, str(node), split=split, top=top)
+
+    def explain_class(
+        self, label: str, graph: Any = None, nodes: Any = None, *, split: int | None = None, top: int = 5
+    ) -> dict[str, Any]:
+        """What carries the class `label` overall, and its most typical nodes (`class_explanation.explain_class`)."""
+        self.check_explains(split)
+        loaded = self.graph_to_predict(graph, nodes)
+        return {**explain_class(self.runs, loaded, label, split=split, top=top), "run": str(self.path)}
+
+    def check_explains(self, split: int | None = None) -> None:
+        """Refuse a model that cannot be taken apart, and a split that is not there, before a graph is read."""
+        require_models(self._contents, self.path)
+        if self.kind != "auto":
+            explanation.chosen_split(self.runs[0], split)
 
     def evaluate(self, split: int | None = None) -> dict[str, Any]:
         """Scores: without a `split` the summary over splits, of a comparison its table, of a study its best.

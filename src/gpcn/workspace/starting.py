@@ -21,10 +21,10 @@ from gpcn.training.folders import refuse_other_kinds
 from gpcn.training.model_comparison import USUAL_MODELS, train_models
 from gpcn.tuning.auto import auto as choose
 from gpcn.tuning.auto.portfolio import read_portfolio
+from gpcn.tuning.budget import read_seconds
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
-from gpcn.tuning.summary import read_seconds
 from gpcn.types import Metric
 from gpcn.workspace.folder import RunFolder
 

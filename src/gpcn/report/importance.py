@@ -1,0 +1,97 @@
+"""Which features count: their mean share in the lead of the predicted class, and class by class."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gpcn.class_explanation import class_shares, lead_of
+from gpcn.explained_model import ExplainedModel
+from gpcn.explanation import can_be_explained, why_not
+from gpcn.graph import Graph
+from gpcn.report.escaping import chart_label_middle, chart_text
+from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
+from gpcn.report.materials import RunMaterial
+from gpcn.report.tables import signed
+
+SHOWN = 15
+MOST_CLASSES = 12
+MOST_EXACT, MOST_BY_GRADIENTS = 20_000_000, 1_000_000  # features of nodes that a page waits for
+Floats = npt.NDArray[np.float64]
+
+
+def importance(material: RunMaterial) -> list[Figure]:
+    """Two charts by the model of the first split; none where it has no features, or would take long."""
+    run, graph = material.run, material.graph
+    names = run.label_names()
+    if graph is None or why_not(run) is not None or graph.num_features == 0 or len(names) > MOST_CLASSES:
+        return []
+    exact = can_be_explained(run)
+    if feature_entries(graph) > (MOST_EXACT if exact else MOST_BY_GRADIENTS):
+        return []
+    explained = ExplainedModel.of(run, graph, run.finished()[0])
+    predicted = explained.logits().argmax(1).numpy()
+    by_class: dict[int, Floats] = {}
+    for label in np.unique(predicted).tolist():
+        nodes = np.flatnonzero(predicted == label).tolist()
+        by_class[label] = class_shares(explained, nodes, lead_of(label, len(names))).features.numpy()
+    sizes = np.bincount(predicted, minlength=len(names)) / predicted.size
+    mean = sum((sizes[label] * shares for label, shares in by_class.items()), np.zeros((2, graph.num_features)))
+    order = [int(index) for index in np.argsort(-np.abs(mean.sum(axis=0)), kind="stable")[:SHOWN]]
+    order = [index for index in order if mean[:, index].any()]
+    if not order:
+        return []
+    called = [explained.feature_name(feature) for feature in order]
+    how = "" if exact else " Shares are integrated gradients, so they are approximate."
+    table = {names[label]: shares.sum(axis=0)[order] for label, shares in by_class.items()}
+    return [_bars(mean[:, order], called, exact, how), _by_class(table, called, how)]
+
+
+def feature_entries(graph: Graph) -> int:
+    """How many features of nodes there are that can have a share."""
+    return graph.features.size if isinstance(graph.features, np.ndarray) else int(graph.features.nnz)
+
+
+def _bars(mean: Floats, called: list[str], exact: bool, how: str) -> Figure:
+    kinds = (("directly", "$series-1"), ("through links", "$series-2")) if exact else (("share", "$series-1"),)
+    bars: list[Trace] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": kind,
+            "x": plain(values.tolist()),
+            "y": list(range(len(called))),
+            "hovertext": [
+                f"{chart_text(name)}: {signed(value, 3)} {kind}" for name, value in zip(called, values, strict=True)
+            ],
+            "hoverinfo": "text",
+            "marker": {"color": colour},
+        }
+        for (kind, colour), values in zip(kinds, mean, strict=False)
+    ]
+    about = (
+        "Mean share of each feature in the lead of the predicted class over the mean of the others, over all nodes: "
+        f"as a node's own feature, and as one of the nodes it is linked to. The first split's model.{how}"
+    )
+    layout = {
+        "yaxis": names_axis(called, downwards=True, ticktext=_labels(called)),
+        "xaxis": {"title": {"text": "share of the lead"}, "zeroline": True},
+        "barmode": "relative",
+        "showlegend": True,
+    }
+    return Figure("Which features count", about, bars, layout, height_of(len(called), 320))
+
+
+def _by_class(table: dict[str, Floats], called: list[str], how: str) -> Figure:
+    values = [plain(list(row), 4) for row in np.stack(list(table.values()), axis=1).tolist()]
+    written = [["–" if value is None else signed(value) for value in row] for row in values]
+    data, layout = matrix(values, called, list(table), written=written, hover="{0}, predicted {1}: {2}", diverging=True)
+    layout["yaxis"]["ticktext"] = _labels(called)
+    if len(called) > 12:  # the numbers fit beside few columns
+        data[0] |= {"texttemplate": "%{text}", "textfont": {"color": "$ink"}, "showscale": False}
+    about = f"The same for the nodes predicted to be of each class. Blue speaks for the class, orange against it.{how}"
+    return Figure("Features, class by class", about, data, layout, height_of(len(called), 320))
+
+
+def _labels(called: list[str]) -> list[str]:
+    return [chart_label_middle(name) for name in called]
