@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -235,3 +236,17 @@ def test_the_family_has_biases_on_tables_alone(prepared: bool, expected: dict[st
     of_tables = replace(graph(), preparation=Preparation((), {}) if prepared else None)
     for name in zoo.names():
         assert usual_settings(of_tables, name) == (expected if zoo.entry(name).family == "gpcn" else {})
+
+
+def test_logits_are_there_for_the_nodes_that_are_judged() -> None:
+    graph = synthesize(nodes=150, degree=2, directed=True, features=8, splits=1, seed=1)
+    split = replace(graph.splits[0], train=graph.splits[0].train[:10], val=graph.splits[0].val[:10])
+    config = TrainConfig.of("gpcn", layers=1, hidden=16, dropout=0.5)
+    trainer = Trainer(Problem.of(graph, config), config, split, 0)
+    test = torch.tensor(split.test)
+    trainer.step()
+    assert torch.isfinite(trainer.logits[trainer.val]).all()
+    assert torch.isnan(trainer.logits[test]).any()
+    trainer.also_judge(test)
+    trainer.step()
+    assert torch.isfinite(trainer.logits[test]).all()
