@@ -1,11 +1,11 @@
 """The portfolio of `auto` from evaluations on many graphs, also with one graph left out.
 
-    .venv/bin/python benchmarks/portfolio.py evaluate [--datasets texas,cora] [--seconds 20]   # resumable
+    .venv/bin/python benchmarks/portfolio.py evaluate [--datasets texas,cora] [--seconds 8] [--table FILE]   # resumable
     .venv/bin/python benchmarks/portfolio.py build [--without texas] --out portfolio.json
 
 `evaluate` trains every entry of the pool (the portfolio at hand, and a neighbour of each) on the first split of every
-graph for a limited time, and writes the crossed validation score to results/portfolio.csv; test nodes are not looked
-at. `build` orders entries greedily: the next one is whose best score over graphs, seen so far or its own, comes closest
+graph for a limited time, and writes the crossed validation score to results/portfolio.csv (or to `--table`, for
+evaluations side by side: one process per file); test nodes are not looked at. `build` orders entries greedily: the next one is whose best score over graphs, seen so far or its own, comes closest
 to the best of the whole pool, for the time it takes. `--without` ignores what was measured on a graph, so that `auto`
 can be measured there with a portfolio that has not seen it.
 """
@@ -73,9 +73,9 @@ def pool(seed: int = 0) -> list[Entry]:
     return entries
 
 
-def evaluate(dataset: str, entries: Sequence[Entry], seconds: float) -> None:
+def evaluate(dataset: str, entries: Sequence[Entry], seconds: float, table: Path) -> None:
     """Everything that is missing of one graph."""
-    known = {row["title"] for row in rows.read(RESULTS, COLUMNS) if row["dataset"] == dataset}
+    known = {row["title"] for row in rows.read(table, COLUMNS) if row["dataset"] == dataset}
     missing = [entry for entry in entries if entry.title not in known]
     if not missing:
         return
@@ -97,7 +97,7 @@ def evaluate(dataset: str, entries: Sequence[Entry], seconds: float) -> None:
                 best = candidate.best(graph, (arena,))
                 sign = 1 if gain(graph.metric, 1.0) > 0 else -1
                 row["score"] = None if best is None else round(sign * best[0], 4)
-            rows.write(RESULTS, COLUMNS, [row], KEY)
+            rows.write(table, COLUMNS, [row], KEY)
             print(dataset, entry.title, row.get("score"), f"{row['seconds']} s", flush=True)
             store.forget_states(set())
 
@@ -139,7 +139,8 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     evaluating = commands.add_parser("evaluate")
     evaluating.add_argument("--datasets", default=DATASETS)
-    evaluating.add_argument("--seconds", type=float, default=20.0)
+    evaluating.add_argument("--seconds", type=float, default=8.0)
+    evaluating.add_argument("--table", type=Path, default=RESULTS)
     building = commands.add_parser("build")
     building.add_argument("--without", default=None)
     building.add_argument("--size", type=int, default=40)
@@ -148,7 +149,7 @@ def main() -> None:
     if options.command == "evaluate":
         entries = pool()
         for dataset in options.datasets.split(","):
-            evaluate(dataset, entries, options.seconds)
+            evaluate(dataset, entries, options.seconds, options.table)
         return
     chosen = build(rows.read(RESULTS, COLUMNS), options.without, options.size)
     options.out.write_text(write_text(chosen))
