@@ -4,7 +4,8 @@
 
 Commands of both commits take turns, each in a fresh process and an empty folder; the figure is the median over rounds.
 Ours also run with one and with two jobs, beside the default. The commit to compare with is laid out from this
-repository, and the packages installed here serve both.
+repository, and the packages installed here serve both. `--save` keeps every command in benchmarks/partial-jobs.json as
+it is measured, and the same command at the same commit goes on from there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from benchmarks.performance_page import PAGE, jobs_table, put_between
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+PARTIAL = HERE / "partial-jobs.json"
 BEFORE = "3e7d60f"  # the last commit without `training.parallel.Helpers`
 SEVEN = "logistic,link,gcn,sgc,gpcn,gpcn-link,agpcn"
 JOBS: dict[str, tuple[list[str], bool]] = {  # words of the command, and whether it takes --jobs
@@ -77,7 +79,7 @@ def measure(name: str, before: Path, table: Path, rounds: int) -> dict[str, Any]
             with tempfile.TemporaryDirectory() as folder:
                 filled = [word.format(folder=folder, table=table) for word in words]
                 taken[way].append(seconds(source, [*filled, *more]))
-    medians = {way: statistics.median(each) for way, each in taken.items()}
+    medians = {way: statistics.median(values) for way, values in taken.items()}
     row = {"command": name, "speedup": medians["before"] / medians["now"], **medians}
     if takes_jobs:
         row["over_best"] = medians["now"] / min(medians["jobs_1"], medians["jobs_2"])
@@ -92,21 +94,39 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--save", action="store_true", help="write benchmarks/jobs.json and docs/performance.md")
     options = parser.parse_args()
+    about = {"machine": machine(), "against": options.against, "rounds": options.rounds}
+    rows = resumed(about) if options.save else []
     with tempfile.TemporaryDirectory() as folder:
         before, table = laid_out(options.against, Path(folder)), Path(folder) / "table"
         seconds(ROOT / "src", ["synth", "--out", str(table), "--nodes", "2000", "--splits", "5"])
-        rows = [measure(name, before, table, options.rounds) for name in options.commands.split(",")]
-    document = {"machine": machine(), "against": options.against, "rounds": options.rounds, "rows": rows}
+        for name in options.commands.split(","):
+            if any(row["command"] == name for row in rows):
+                continue
+            rows.append(measure(name, before, table, options.rounds))
+            if options.save:
+                PARTIAL.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
+            if not options.json:
+                print(line(rows[-1], options.against), flush=True)
+    document = {**about, "rows": rows}
     if options.save:
         (HERE / "jobs.json").write_text(json.dumps(document, indent=1) + "\n")
         put_between(PAGE, "jobs", jobs_table(rows, TITLES))
+        PARTIAL.unlink(missing_ok=True)
     if options.json:
         print(json.dumps(document, indent=1))
-        return
-    for row in rows:
-        now = f"{row['now']:.1f} s now, {row['before']:.1f} s at {options.against}, {row['speedup']:.1f}x"
-        over = f"; {row['over_best']:.2f} of the better of one and two jobs" if "over_best" in row else ""
-        print(f"{row['command']}: {now}{over}")
+
+
+def resumed(about: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a run like this one at this commit that did not come to its end."""
+    kept = json.loads(PARTIAL.read_text()) if PARTIAL.exists() else {}
+    return list(kept["rows"]) if {**kept, "rows": None} == {**about, "rows": None} else []
+
+
+def line(row: dict[str, Any], against: str) -> str:
+    """A row as a person reads it."""
+    now = f"{row['now']:.1f} s now, {row['before']:.1f} s at {against}, {row['speedup']:.1f}x"
+    over = f"; {row['over_best']:.2f} of the better of one and two jobs" if "over_best" in row else ""
+    return f"{row['command']}: {now}{over}"
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@
 
 `evaluate` trains every entry of the pool (the portfolio at hand, and a neighbour of each) on the first split of every
 graph for a limited time, and writes the crossed validation score to results/portfolio.csv (or to `--table`, for
-evaluations side by side: one process per file); test nodes are not looked at. `build` orders entries greedily: the next one is whose best score over graphs, seen so far or its own, comes closest
-to the best of the whole pool, for the time it takes. `--without` ignores what was measured on a graph, so that `auto`
-can be measured there with a portfolio that has not seen it.
+evaluations side by side: one process per file); test nodes are not looked at. `build` orders entries greedily: the next
+one is whose best score over graphs, seen so far or its own, comes closest to the best of the whole pool, for the time
+it takes. `--without` ignores what was measured on a graph, so that `auto` can be measured there with a portfolio that
+has not seen it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 
 from gpcn import Graph, TrainConfig, synthesize, train
 from gpcn.errors import TrainingError
-from gpcn.training import parallel, splitrun
+from gpcn.training import ahead, parallel, splitrun
 from gpcn.training.parallel import Helpers
 
 CONFIG = TrainConfig.of("gpcn", hidden=8, epochs=5)
@@ -33,18 +33,18 @@ def no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_process")
 def test_short_work_starts_no_process_by_default(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "START", 1e6)  # short on any machine
+    monkeypatch.setattr(ahead, "START", 1e6)  # short on any machine
     assert len(train(graph, CONFIG, jobs=None)["splits"]) == 6
 
 
 @pytest.mark.usefixtures("no_process")
 def test_one_job_starts_no_process_however_long_it_takes(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "START", 0.0)
+    monkeypatch.setattr(ahead, "START", 0.0)
     train(graph, CONFIG, jobs=1)
 
 
 def test_long_work_gets_help_and_gives_the_same(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "START", 0.0)
+    monkeypatch.setattr(ahead, "START", 0.0)
     monkeypatch.setattr(parallel.os, "cpu_count", lambda: 2)
     here: list[int] = []
     original = splitrun.run_split

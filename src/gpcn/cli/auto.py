@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,15 +91,18 @@ def train_auto(
     portfolio: Path | None = None,
 ) -> None:
     """Choose, train, and say why."""
+    from gpcn.cli.ahead import started_ahead
     from gpcn.tuning.auto import auto as choose
     from gpcn.tuning.auto.portfolio import read_portfolio
-    from gpcn.tuning.budget import read_seconds
+    from gpcn.tuning.budget import Budget, read_seconds
     from gpcn.tuning.executors.local import LocalExecutor
 
     seconds = read_seconds(budget)
     entries = None if portfolio is None else read_portfolio(portfolio)
-    executor = LocalExecutor(graph, jobs, begin_here=True)
-    try:
+    with (
+        started_ahead(jobs != 1 and Budget(seconds=seconds).lasts),
+        closing(LocalExecutor(graph, jobs, begin_here=True)) as executor,
+    ):
         result = choose(
             graph,
             executor,
@@ -111,8 +115,6 @@ def train_auto(
             refit=refit,
             log=event_log(),
         )
-    finally:
-        executor.close()
     if json:
         print_json(result)
         return

@@ -56,7 +56,10 @@ def compare(
 
     Example: [bold]gpcn compare texas --models mlp,gcn,gpcn --splits 0-4 --out runs/texas[/bold]
     """
+    from gpcn.cli.ahead import helpers_ahead
     from gpcn.cli.progress import training_progress
+    from gpcn.training.comparison import MAJORITY
+    from gpcn.training.config import TrainConfig
     from gpcn.training.model_comparison import USUAL_MODELS, train_models
 
     loaded = options.load(graph)
@@ -64,18 +67,23 @@ def compare(
         print_notes(reading_notes(loaded))
     told = options.origin(graph)
     loaded = judge_by(parts.split(loaded, told, seed or 0, quiet=json), told, metric)
-    result = train_models(
-        loaded,
-        USUAL_MODELS if models is None else several(models) or (),
-        read_settings(settings),
-        out=out,
-        splits=read_splits(splits),
-        jobs=jobs,
-        device=device,
-        seed=seed or 0,
-        source=told,
-        progress=training_progress,
-    )
+    names = list(USUAL_MODELS) if models is None else several(models) or []
+    chosen, numbers = read_settings(settings), read_splits(splits)
+    epochs = {name: value for name, value in chosen.items() if name == "epochs"}
+    configs = [TrainConfig.of(name, **epochs) for name in names if name != MAJORITY]
+    with helpers_ahead(loaded, configs, numbers, jobs):
+        result = train_models(
+            loaded,
+            names,
+            chosen,
+            out=out,
+            splits=numbers,
+            jobs=jobs,
+            device=device,
+            seed=seed or 0,
+            source=told,
+            progress=training_progress,
+        )
     if json:
         print_json(result)
     else:

@@ -64,6 +64,7 @@ def train(
 
     Example: [bold]gpcn train texas --model gpcn --set hidden=512 --set layers=1 --splits 0-9 --out runs/texas[/bold]
     """
+    from gpcn.cli.ahead import helpers_ahead
     from gpcn.cli.progress import training_progress
     from gpcn.training.config import TrainConfig
     from gpcn.training.renamed import merge
@@ -96,12 +97,13 @@ def train(
             raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
         train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json, refit=refit)
         return
-    with training_progress(made.model, loaded.metric) as tick:
+    numbers = read_splits(splits)
+    with helpers_ahead(loaded, [made], numbers, jobs), training_progress(made.model, loaded.metric) as tick:
         result = run(
             loaded,
             made,
             out=out,
-            splits=read_splits(splits),
+            splits=numbers,
             jobs=jobs,
             device=device,
             save_every=save_every,

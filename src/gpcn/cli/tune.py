@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -130,6 +131,7 @@ def _drive(
     jobs: int | None,
     wish: Wish,
 ) -> Any:
+    from gpcn.cli.ahead import started_ahead
     from gpcn.cli.progress import study_progress
     from gpcn.locking import locked
     from gpcn.tuning.budget import read_budget
@@ -142,12 +144,10 @@ def _drive(
     with locked(folder):
         ledger = Ledger.create(folder, {name: value for name, value in told.items() if name != "format"}, storage)
         wish.keep(folder)
-        executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
-        try:
-            with ledger.driven(), study_progress(limit) as watch:
+        with started_ahead(engine == "local" and jobs != 1 and limit.lasts):
+            executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
+            with closing(executor), ledger.driven(), study_progress(limit) as watch:
                 drive(ledger, executor, limit, watch)
-        finally:
-            executor.close()
     return ledger
 
 

@@ -20,7 +20,7 @@ from gpcn.nn.base import Features
 from gpcn.nn.operator import SparseOperator
 from gpcn.nn.polynomial import Operators, transposed
 
-WORTHWHILE = 0.85  # share of all rows up to which cutting them out pays
+WORTHWHILE = 0.95  # share of all rows up to which cutting them out pays
 LARGE, WORTHWHILE_IN_LARGE = 1 << 28, 0.4  # bytes from which on the copies must be much smaller than what they are of
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.graph import Graph
+from gpcn.training.ahead import seconds_to_start
 from gpcn.training.config import TrainConfig
 from gpcn.training.workers import Crew, Message, Send
 
 SMALL = 2_000_000_000  # multiply-adds of one pass up to which one thread per split serves best
-START = 2.5  # seconds from asking a process to help to its first epoch, on two cores
 WORTH = 2.0  # how many starts must be left to do before one is paid
 BETWEEN_LOOKS = 0.1  # seconds
 Tick = tuple[int, int, int, float, float]  # split, epoch, epochs, validation loss, validation score
@@ -67,7 +67,7 @@ def run_all(
 class Helpers:
     """Processes that train splits of `graph` beside this one: started when first asked, kept until the end.
 
-    A start costs `START` seconds, because each imports everything anew.
+    A start costs seconds, because each imports everything anew, unless it was started `ahead`.
 
     Args:
         graph: whose splits.
@@ -183,7 +183,7 @@ class _Work:
         spent = 0.0 if self.start is None else time.perf_counter() - self.start
         per_split = spent / max(1, self.done_here)  # at least, while the first is not done
         left = len(self.waiting) + self.helpers.ahead * len(self.folders)
-        return left * per_split > WORTH * START
+        return left * per_split > WORTH * seconds_to_start()
 
 
 def _helper(graph: Graph) -> Callable[..., dict[str, Any]]:

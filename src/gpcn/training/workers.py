@@ -15,12 +15,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal
 
 from gpcn.errors import TrainingError
+from gpcn.training import ahead
 
 DIED = "a worker process died (killed, or out of memory); what was finished is kept, run the same command to go on"
 Send = Callable[[Any], None]
@@ -89,21 +90,23 @@ def start_process(target: Callable[..., None], *about: Any) -> tuple[BaseProcess
     What it is about, which may be much, is sent when it runs: that waits until the process has imported what it needs,
     and can be interrupted.
     """
-    context = get_context("spawn")
-    mine, theirs = context.Pipe()
-    process = context.Process(target=_begin, args=(theirs, os.getpid(), target), daemon=True)
     with interrupts_deferred():
-        process.start()
-    theirs.close()
+        process, pipe = ahead.take() or ahead.spawn(_begin, ahead=False)
     try:
         with _dying():
-            mine.send(about)
+            pipe.send((target, about))
     except BaseException:
         process.kill()
         process.join()
-        mine.close()
+        pipe.close()
         raise
-    return process, mine
+    return process, pipe
+
+
+def start_ahead(count: int) -> None:
+    """Start processes that others will want soon: `start_process` takes them."""
+    with interrupts_deferred():
+        ahead.start(count, _begin)
 
 
 @contextmanager
@@ -147,10 +150,13 @@ def _dying() -> Iterator[None]:
         raise TrainingError(DIED) from error
 
 
-def _begin(pipe: Any, parent: int, target: Callable[..., None]) -> None:
+def _begin(pipe: Any, parent: int, before_need: bool) -> None:
     die_with(parent)
+    if before_need:
+        import gpcn.training.splitrun  # noqa: F401, and PyTorch with it
     with suppress(EOFError):
-        target(pipe, *pipe.recv())
+        target, about = pipe.recv()
+        target(pipe, *about)
 
 
 def _serve(pipe: Any, prepare: Callable[..., Work], about: tuple[Any, ...]) -> None:

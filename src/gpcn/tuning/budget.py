@@ -10,6 +10,7 @@ from gpcn.errors import ConfigError
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 SHORTEST, LONGEST = 1.0, 366 * 24 * 3600.0  # seconds; in less than one nothing can be trained
 MOST_CONFIGURATIONS = 10_000_000
+MANY, LONG = 12, 20.0  # configurations, seconds
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,11 @@ class Budget:
 
     configurations: int | None = None
     seconds: float | None = None
+
+    @property
+    def lasts(self) -> bool:
+        """Whether such a search is likely to be worth more than one process."""
+        return (self.configurations or MANY) >= MANY and (self.seconds or LONG) >= LONG
 
 
 def read_budget(text: str) -> Budget:

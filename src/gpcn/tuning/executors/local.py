@@ -1,6 +1,6 @@
 """Processes of this machine, one thread each. The graph's arrays lie in one file that all of them map, not copy.
 
-A process needs `START` seconds before it helps, so this one begins alone; what is done by then needed no other.
+A process needs seconds before it helps, so this one begins alone; what is done by then needed no other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Any, cast
 
 from gpcn.errors import TrainingError
 from gpcn.graph import Graph
-from gpcn.training.parallel import START, WORTH
+from gpcn.training.ahead import seconds_to_start
+from gpcn.training.parallel import WORTH
 from gpcn.training.workers import start_process
 from gpcn.tuning.executors import RETRIES, gone, left
 from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver, Work
@@ -41,7 +42,7 @@ class LocalExecutor:
     def __init__(self, graph: Graph, jobs: int | None = None, *, begin_here: bool = False) -> None:
         self.workers = jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
         self._graph = graph
-        self._alone = WORTH * START  # seconds of work at most before another process is started
+        self._alone = WORTH * seconds_to_start()  # seconds of work at most before another process is started
         self._warm = False
         self._here: Evaluator | None = Evaluator(graph) if jobs is None or begin_here else None
         self._shared: SharedGraph | None = None
@@ -59,7 +60,7 @@ class LocalExecutor:
                 outcome = None
             taken = time.monotonic() - start
             self._alone -= taken
-            lasts = self._warm and length_hint(coming) * taken > WORTH * START
+            lasts = self._warm and length_hint(coming) * taken > WORTH * seconds_to_start()
             self._warm = True  # the first task also loads libraries, and tells nothing of the others
             if (self._alone <= 0 or lasts) and self._may_leave(task, until):
                 self._here = None
@@ -119,7 +120,7 @@ class LocalExecutor:
 
     def _may_leave(self, task: Work, until: float) -> bool:
         """Whether workers take over from here: at once, or for short work when one of them has started."""
-        return not task.short or (until - time.monotonic() > WORTH * START and self._started())
+        return not task.short or (until - time.monotonic() > WORTH * seconds_to_start() and self._started())
 
     def _started(self) -> bool:
         """Start the workers where there are none; whether one of them is ready to work."""

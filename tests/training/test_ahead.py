@@ -1,0 +1,82 @@
+"""Processes that are there before they are wanted: who starts one, who takes it, and that none is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gpcn import Graph, TrainConfig, synthesize, train
+from gpcn.cli.ahead import helpers_ahead
+from gpcn.training import ahead
+from gpcn.training.workers import start_ahead
+from gpcn.tuning.budget import Budget, read_budget
+
+SHORT, LONG = TrainConfig.of("gpcn", hidden=8, epochs=5), TrainConfig.of("gpcn", hidden=8, epochs=500)
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return synthesize(nodes=60, features=4, splits=3, seed=3)
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    yield
+    ahead.dismiss()
+
+
+def test_who_wants_a_process_takes_the_one_that_was_started_ahead(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = train(graph, SHORT, jobs=1)["splits"]
+    start_ahead(1)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("another process was started")
+
+    monkeypatch.setattr(ahead, "spawn", refuse)
+    shared = train(graph, SHORT, jobs=2)["splits"]
+    assert not ahead._waiting
+    assert [split["test"] for split in shared] == [split["test"] for split in alone]
+
+
+def test_a_process_that_nobody_took_ends_with_the_command(graph: Graph) -> None:
+    with helpers_ahead(graph, [LONG], None, None):
+        ((process, _),) = ahead._waiting
+        assert ahead.seconds_to_start() == ahead.START_AHEAD
+    assert not process.is_alive()
+    assert ahead.seconds_to_start() == ahead.START
+
+
+@pytest.mark.parametrize(
+    ("config", "splits", "jobs"),
+    [(SHORT, None, None), (LONG, [0], None), (LONG, None, 1)],
+    ids=["short", "one", "jobs"],
+)
+def test_work_that_needs_no_help_starts_nobody(
+    graph: Graph, config: TrainConfig, splits: list[int] | None, jobs: int | None
+) -> None:
+    with helpers_ahead(graph, [config], splits, jobs):
+        assert not ahead._waiting
+
+
+def test_a_process_that_died_meanwhile_is_not_taken() -> None:
+    start_ahead(1)
+    ((process, _),) = ahead._waiting
+    process.kill()
+    process.join()
+    assert ahead.take() is None
+
+
+def test_on_one_core_nobody_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    start_ahead(1)
+    assert not ahead._waiting
+
+
+@pytest.mark.parametrize(("text", "expected"), [("200", True), ("3", False), ("5m", True), ("5s", False)])
+def test_a_budget_says_whether_a_search_lasts(text: str, expected: bool) -> None:
+    assert read_budget(text).lasts is expected
+    assert Budget().lasts
