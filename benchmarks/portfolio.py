@@ -1,11 +1,12 @@
 """The portfolio of `auto` from evaluations on many graphs, also with one graph left out.
 
-    .venv/bin/python benchmarks/portfolio.py evaluate [--datasets texas,cora] [--seconds 8] [--table FILE]   # resumable
+    .venv/bin/python benchmarks/portfolio.py evaluate [--datasets texas,cora] [--seconds 8] [--table FILE] [--no-neighbours]
     .venv/bin/python benchmarks/portfolio.py build [--without texas] --out portfolio.json
 
 `evaluate` trains every entry of the pool (the portfolio at hand, and a neighbour of each) on the first split of every
 graph for a limited time, and writes the crossed validation score to results/portfolio.csv (or to `--table`, for
-evaluations side by side: one process per file); test nodes are not looked at. `build` orders entries greedily: the next
+evaluations side by side: one process per file); test nodes are not looked at. It resumes, so that neighbours, which
+`--no-neighbours` leaves out, can be added later; where an entry was not evaluated it counts as the worst. `build` orders entries greedily: the next
 one is whose best score over graphs, seen so far or its own, comes closest to the best of the whole pool, for the time
 it takes. `--without` ignores what was measured on a graph, so that `auto` can be measured there with a portfolio that
 has not seen it.
@@ -56,8 +57,10 @@ def graph_called(name: str) -> Graph:
     return graph_of(name, 0) if name in SETTLED else load(name)
 
 
-def pool(seed: int = 0) -> list[Entry]:
+def pool(seed: int = 0, *, neighbours: bool = True) -> list[Entry]:
     """The portfolio at hand, and for each entry one near it."""
+    if not neighbours:
+        return list(default_portfolio())
     graph = graph_of("social", seed)  # any graph will do: entries are about settings
     entries = list(default_portfolio())
     tried = {entry.config(graph, 0).canonical() for entry in entries}
@@ -141,6 +144,7 @@ def main() -> None:
     evaluating = commands.add_parser("evaluate")
     evaluating.add_argument("--datasets", default=DATASETS)
     evaluating.add_argument("--seconds", type=float, default=8.0)
+    evaluating.add_argument("--no-neighbours", action="store_true")
     evaluating.add_argument("--table", type=Path, default=RESULTS)
     building = commands.add_parser("build")
     building.add_argument("--without", default=None)
@@ -148,7 +152,7 @@ def main() -> None:
     building.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     if options.command == "evaluate":
-        entries = pool()
+        entries = pool(neighbours=not options.no_neighbours)
         for dataset in options.datasets.split(","):
             evaluate(dataset, entries, options.seconds, options.table)
         return
