@@ -163,6 +163,24 @@ def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., 
     assert [run.path for run in refitted(tmp_path / "plain")] == [run.path for run in members(tmp_path / "plain")]
 
 
+def test_refitting_keeps_the_budget_and_goes_on(
+    ring: Graph, virtual: Callable[..., Clock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members that pass the end are left out and predict as before; the next call finishes."""
+    clock = virtual(even)
+    options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO, "refit": True, "out": tmp_path}
+    ended = clock.now + 6 * 1.05
+    monkeypatch.setattr("gpcn.tuning.auto.driver.OVERTIME", 0.5)
+    result = auto(ring, SerialExecutor(ring), seconds=6, **options)
+    assert clock.now <= ended
+    assert not result["refitted"] and any("no time to refit" in text for text in result["warnings"])
+    assert [run.path for run in refitted(tmp_path)] == [run.path for run in members(tmp_path)]
+    monkeypatch.setattr("gpcn.tuning.auto.driver.OVERTIME", 10.0)
+    result = auto(ring, SerialExecutor(ring), seconds=6, **options)
+    assert result["refitted_members"] == list(dict.fromkeys(result["members"]))
+    assert {run.path.parent.name for run in refitted(tmp_path)} == {"refitted"}
+
+
 def test_explanation_is_the_average_of_the_members(ring: Graph, chosen: Chosen) -> None:
     folder, _, _ = chosen
     runs = members(folder)

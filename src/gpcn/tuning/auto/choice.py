@@ -115,19 +115,20 @@ def read_choice(folder: Path) -> dict[str, Any]:
 
 def members(folder: Path) -> list[Run]:
     """The runs whose probabilities are averaged, of a folder that `auto` wrote; who counts twice is there twice."""
-    return _opened(folder, read_choice(folder)["members"], MEMBERS)
+    return _opened(folder, read_choice(folder)["members"])
 
 
 def refitted(folder: Path) -> list[Run]:
-    """The same trained on validation nodes too, where that was asked for, else the members: what predictions are by."""
+    """The same, trained on validation nodes too where that was asked for and done: what predictions are by."""
     choice = read_choice(folder)
-    return _opened(folder, choice["members"], REFITTED if choice.get("refitted") else MEMBERS)
+    again = choice.get("refitted_members", choice["members"]) if choice.get("refitted") else []
+    return _opened(folder, choice["members"], again)
 
 
-def _opened(folder: Path, names: Sequence[str], kind: str) -> list[Run]:
+def _opened(folder: Path, names: Sequence[str], again: Sequence[str] = ()) -> list[Run]:
     if not names or any(not _NAME.fullmatch(name) for name in names):
         raise CheckpointError(f"{folder / FILE} names no members; run gpcn auto again")
-    opened = {name: Run.open(folder / kind / name) for name in dict.fromkeys(names)}
+    opened = {name: Run.open(folder / (REFITTED if name in again else MEMBERS) / name) for name in dict.fromkeys(names)}
     return [opened[name] for name in names]
 
 

@@ -43,6 +43,7 @@ OVERTIME = 1.05  # of the budget: when workers that do not listen are ended
 SELECTED = 0.97  # of the budget: when an ensemble has to be as it is
 RESERVE = 0.05  # of the budget, for choosing and writing
 PER_SPLIT, MOST_FOR_SPLITS = 0.06, 0.4  # of the budget, for training the chosen on splits that the search left out
+FOR_REFIT = 0.25  # of the budget, for training the chosen on validation nodes too
 MEASURED = 3  # first configurations by which the speed of the machine is measured on a small graph
 COMPARED = 12  # configurations that must fit into the share of the budget below for cross-validation
 FOLDS_SHARE = 0.5
@@ -115,7 +116,7 @@ class _Job:
             self.log(text)
         arenas = self.stages[-1].arenas
         left_out = [number for number in self.numbers if number not in {arena.outer for arena in arenas}]
-        reserve = RESERVE + min(MOST_FOR_SPLITS, PER_SPLIT * len(left_out)) + (0.15 if refit else 0.0)
+        reserve = RESERVE + min(MOST_FOR_SPLITS, PER_SPLIT * len(left_out)) + (FOR_REFIT if refit else 0.0)
         end = self.start + max(0.3, 1 - reserve) * self.seconds
         self._search(end)
         selection, judged = self._select()
@@ -219,8 +220,15 @@ class _Job:
         result["seconds"] = round(time.monotonic() - self.start, 3)
         write_choice(self.folder, result)
         if refit:
-            refit_members(self.folder, self.graph, runs, numbers, self.source, self.log)
-            result |= {"refitted": True, "seconds": round(time.monotonic() - self.start, 3)}
+            names = refit_members(self.folder, self.graph, runs, numbers, self.source, self.log, self.hard_end)
+            missing = len({run.path.name for run in runs}) - len(names)
+            if missing:
+                result["warnings"].append(
+                    f"there was no time to refit {missing} of {missing + len(names)} members, which predict as they "
+                    "were trained before; the same command goes on"
+                )
+            result |= {"refitted": bool(names), "refitted_members": names}
+            result["seconds"] = round(time.monotonic() - self.start, 3)
             write_choice(self.folder, result)
         leaders = {candidate.number for _, candidate in self.search.leaders()[:POOL]}
         self.store.forget_states(leaders | {member.candidate.number for member in chosen})

@@ -7,6 +7,7 @@ The scores that `auto` reports are those from before; of these models nothing ho
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,25 +43,37 @@ def refit_members(
     numbers: Sequence[int],
     source: dict[str, Any] | None,
     log: Callable[[str], None],
-) -> list[Run]:
-    """The members' runs again, each split's training and validation nodes together, in `refitted`."""
-    refitted = []
+    until: float = math.inf,
+) -> list[str]:
+    """The members' runs again, each split's training and validation nodes together, in `refitted`; their names.
+
+    A training that would, by what it took before, pass `until` is left out, and its member with it; the next call goes
+    on with these.
+    """
+    names = []
     for run in {run.path: run for run in runs}.values():
         path = folder / REFITTED / run.path.name
         path.mkdir(parents=True, exist_ok=True)
         again = open_or_create(path, graph, run.config, source)
+        complete = True
         for number in numbers:
             before = read_result(run.folder(number), run.key(number))
             if before is None:
                 continue
             done = read_result(again.folder(number), again.key(number))
-            if done is None or done["best_epoch"] != before["best_epoch"]:
-                _refit(graph, again, number, before)
+            if done is not None and done["best_epoch"] == before["best_epoch"]:
+                continue
+            if time.monotonic() + float(before["seconds"]) > until:
+                complete = False
+                break
+            _refit(graph, again, number, before)
+        if not complete:
+            continue
         with replacing(path / "result.json") as stream:
             stream.write(json.dumps(again.result(), indent=1, allow_nan=False).encode())
         log(f"refitted: {run.path.name} ({run.config.model}) on training and validation nodes together")
-        refitted.append(again)
-    return refitted
+        names.append(run.path.name)
+    return names
 
 
 def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
