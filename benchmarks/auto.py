@@ -1,14 +1,15 @@
 """`auto` on graphs that its portfolio has not seen, each split by itself, into results/auto.csv; stop and go on at any
 time.
 
-    .venv/bin/python benchmarks/auto.py [--datasets texas,cora] [--splits 0,1] [--budget 5m] [--results DIR]
+    .venv/bin/python benchmarks/auto.py [--datasets texas,cora] [--splits 0,1] [--budget 5m] [--jobs 1] [--results DIR]
     .venv/bin/python benchmarks/auto.py --defaults       # every model with default settings, beside it
 
 One row per dataset and split: test and validation score, the expected interval, what was chosen, how much was tried.
 A row that is there is not made again. Where results/portfolio.csv has evaluations (`benchmarks/portfolio.py evaluate`),
 each graph is measured with a portfolio built without it; without any, `--seen` must say that the package's own
 portfolio, which may have been made with this graph, is meant. The machine should have nothing else to do: the budget
-is time.
+is time. On two cores two calls with `--jobs 1` and a results folder each measure twice as much, with half of the
+computer for each row.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from gpcn.tuning.auto.portfolio import write_text
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def measure(dataset: str, split: int, budget: str, portfolio: Path | None) -> dict[str, object]:
+def measure(dataset: str, split: int, budget: str, jobs: int | None, portfolio: Path | None) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         graph = dataset
         if dataset in SETTLED:
@@ -57,6 +58,7 @@ def measure(dataset: str, split: int, budget: str, portfolio: Path | None) -> di
             "--json",
         ]
         words += [] if portfolio is None else ["--portfolio", str(portfolio)]
+        words += [] if jobs is None else ["--jobs", str(jobs)]
         command = [sys.executable, "-m", "gpcn", *words]
         result = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     return {
@@ -102,6 +104,7 @@ def main() -> None:
     parser.add_argument("--datasets", default=DATASETS)
     parser.add_argument("--splits", default="0,1")
     parser.add_argument("--budget", default="5m")
+    parser.add_argument("--jobs", type=int, default=None, help="processes of each call (default: one per core)")
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     parser.add_argument("--defaults", action="store_true")
     parser.add_argument("--seen", action="store_true")
@@ -119,7 +122,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 target = Path(folder) / "portfolio.json"
                 portfolio = portfolio_without(dataset, options.results, target, seen=options.seen)
-                row = measure(dataset, split, options.budget, portfolio)
+                row = measure(dataset, split, options.budget, options.jobs, portfolio)
             rows.write(table, COLUMNS, [row], KEY)
             print(", ".join(f"{name} {value}" for name, value in row.items()), flush=True)
 
