@@ -2,7 +2,7 @@
 time.
 
     .venv/bin/python benchmarks/auto.py [--datasets texas,cora] [--splits 0,1] [--budget 5m] [--jobs 1] [--results DIR]
-    .venv/bin/python benchmarks/auto.py --defaults       # every model with default settings, beside it
+    .venv/bin/python benchmarks/auto.py --defaults       # the models of `gpcn compare` with default settings, beside it
 
 One row per dataset and split: test and validation score, the expected interval, what was chosen, how much was tried.
 A row that is there is not made again. Where results/portfolio.csv has evaluations (`benchmarks/portfolio.py evaluate`),
@@ -30,9 +30,10 @@ from gpcn import save
 from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 from gpcn.paper import rows
-from gpcn.paper.automatic import COLUMNS, DEFAULTS, FORMER_COLUMNS, KEY
+from gpcn.paper.automatic import COLUMNS, DEFAULTS, DEFAULTS_TABLE, KEY, TABLE
 from gpcn.paper.evaluations import commit
 from gpcn.training.config import TrainConfig
+from gpcn.training.model_comparison import USUAL_MODELS
 from gpcn.training.runs import train
 from gpcn.training.usual import usual_settings
 from gpcn.tuning.auto.portfolio import write_text
@@ -70,11 +71,11 @@ def measure(dataset: str, split: int, budget: str, jobs: int | None, portfolio: 
 
 
 def measure_defaults(dataset: str, splits: list[int], folder: Path) -> None:
-    """Every model of the zoo with default settings on the same splits."""
-    file = folder / "auto-defaults.csv"
+    """The models of `gpcn compare` with default settings on the same splits."""
+    file = folder / DEFAULTS_TABLE
     known = {(row["dataset"], row["model"]) for row in rows.read(file, DEFAULTS)}
     graph = graph_called(dataset)
-    for model in zoo.names():
+    for model in USUAL_MODELS:
         if (dataset, model) in known or (graph.num_features == 0 and zoo.entry(model).needs_features):
             continue
         result = train(graph, TrainConfig.of(model, **usual_settings(graph, model)), splits=splits, jobs=None)
@@ -109,9 +110,7 @@ def main() -> None:
     parser.add_argument("--defaults", action="store_true")
     parser.add_argument("--seen", action="store_true")
     options = parser.parse_args()
-    splits, table = [int(text) for text in options.splits.split(",")], options.results / "auto.csv"
-    if table.exists() and table.read_text().startswith(",".join(FORMER_COLUMNS)):
-        table.unlink()  # of the auto before this one; git has it
+    splits, table = [int(text) for text in options.splits.split(",")], options.results / TABLE
     for dataset in options.datasets.split(",") if options.defaults else ():
         measure_defaults(dataset, splits, options.results)
     for split in () if options.defaults else splits:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import time
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
 NINE = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin", "cora", "citeseer", "twitch-de")
 AT_HAND = (*NINE, "deezer-europe", "pubmed")
+OTHERS = ("chameleon-filtered", "squirrel-filtered", "minesweeper", "tolokers", "reed98", "fraud", "social", "pages")
+AUTOMATIC = {*AT_HAND, *OTHERS}
 TOO_SLOW = {("deezer-europe", "gpcn-link", "paper"), ("pubmed", "agpcn-link", "paper")}
 """Ten minutes a split, and validation nodes of the first prefer our recipe: not trained on all splits."""
 
@@ -246,14 +247,22 @@ class TestCommitted:
         made = page.save(RESULTS, tmp_path / "docs" / "results.md", tmp_path / "docs" / "images")
         assert made.read_text() == (ROOT / "docs" / "results.md").read_text()
 
-    def test_auto_is_within_one_std_of_what_was_tuned_on_seven_of_nine(self) -> None:
-        table = automatic.read_table(RESULTS / "auto.csv")
-        assert {(row["dataset"], row["split"]) for row in table} == set(product(NINE, ("0", "1", "2")))
+    def test_auto_was_measured_as_it_says(self) -> None:
+        table = read(RESULTS / automatic.TABLE, automatic.COLUMNS)
+        assert {row["dataset"] for row in table} == AUTOMATIC
         assert all(row["budget"] == "5m" and float(row["seconds"]) < 330 for row in table)
         assert all("+changes" not in row["commit"] for row in table)
-        found = automatic.comparison(table, self.table, self.splits)
-        assert len(found) == len(NINE)
-        assert sum(row["within"] for row in found) >= 7
+        hits, runs = automatic.coverage(table)
+        assert hits >= 0.8 * runs
+
+    def test_auto_is_compared_with_defaults_and_the_paper(self) -> None:
+        table = read(RESULTS / automatic.TABLE, automatic.COLUMNS)
+        defaults = read(RESULTS / automatic.DEFAULTS_TABLE, automatic.DEFAULTS)
+        compared = {row["dataset"]: row for row in automatic.comparison(table, defaults, self.table, self.splits)}
+        assert set(compared) == AUTOMATIC
+        assert all(row["default"] is not None for row in compared.values())
+        assert {name for name, row in compared.items() if row["published"]} == set(AT_HAND)
+        assert sum(bool(automatic.reaches_default(row)) for row in compared.values()) >= 0.8 * len(compared)
 
     def test_published_numbers_stand_beside(self) -> None:
         for row in self.table:

@@ -1,15 +1,14 @@
-"""`auto` beside what was tuned for each dataset: `auto.csv` of `benchmarks/auto.py`, split by split."""
+"""`auto` beside defaults, what was tuned for each dataset, and the paper: tables of `benchmarks/auto.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpcn.paper import rows
+from gpcn.paper import published
 from gpcn.paper.published import FAMILY
 from gpcn.paper.recipes import validation
 from gpcn.paper.rows import Row
@@ -27,113 +26,139 @@ COLUMNS = (
     "seconds",
     "commit",
 )
-FORMER_COLUMNS = (
-    "dataset",
-    "split",
-    "test",
-    "val",
-    "chosen",
-    "model",
-    "configurations",
-    "seconds",
-    "budget",
-    "commit",
-)
 DEFAULTS = ("dataset", "model", "splits", "test", "val", "std", "seconds", "commit")
 KEY = ("dataset", "split")
+TABLE, DEFAULTS_TABLE = "auto.csv", "auto-defaults.csv"
+INTRODUCTION = """## Without any hyperparameter: `auto`
 
-
-def read_table(path: Path) -> list[Row]:
-    """`auto.csv`, also as it was before intervals were measured."""
-    former = path.exists() and path.read_text().startswith(",".join(FORMER_COLUMNS))
-    return rows.read(path, FORMER_COLUMNS if former else COLUMNS)
+`gpcn auto DATASET --budget 5m --jobs 1`, run by itself on each split with one core (`benchmarks/auto.py`): the mean
+test score, the interval that it expected from judged nodes alone, and what it chose. What it tries first was put in
+order without the graph and its kin (`benchmarks/portfolio.py`), of entries that people wrote down knowing these
+benchmarks. Beside it, on the same splits: the model of `gpcn compare` with default settings that has the highest test
+score, which nobody can choose before; the row of the family with settings searched for this dataset that validation
+prefers; and the best row of any method that the paper prints, which is over all splits. Every run is in `auto.csv`.
+"""
+HEADER = (
+    "| dataset | splits | auto | expected | best default | family, tuned | best in the paper | chosen |",
+    "| --- | --- | ---: | --- | --- | --- | --- | --- |",
+)
 
 
 def coverage(automatic: Sequence[Row]) -> tuple[int, int]:
     """In how many of how many runs the expected interval contains the test score."""
-    known = [row for row in automatic if row.get("expected_low") and row.get("expected_high")]
-    hits = [float(row["expected_low"]) <= float(row["test"]) <= float(row["expected_high"]) for row in known]
-    return sum(hits), len(known)
+    return sum(_covered(row) for row in automatic), len(automatic)
 
 
-def comparison(automatic: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]) -> list[dict[str, Any]]:
-    """Per dataset: the mean of `auto`, and of the tuned rows of the family on the very same splits.
+def _covered(row: Row) -> bool:
+    return float(row["expected_low"]) <= float(row["test"]) <= float(row["expected_high"])
 
-    `tuned` is the row of the family whose recipe has the best validation score, `highest` the one with the best test
-    score on these splits, which nobody can choose. `std` is that of the row over all its splits.
+
+def comparison(
+    automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]
+) -> list[dict[str, Any]]:
+    """Per dataset the mean of `auto` over its splits, and beside it, where it was measured on these splits:
+
+    - `default`: the model with default settings that has the highest test score, which nobody can choose before;
+    - `tuned`: the row of the family, with settings searched for this dataset, that has the best validation score;
+    - `published`: the best row of any method that the paper prints, which is over all splits.
     """
-    found = []
+    compared = []
     for dataset in dict.fromkeys(row["dataset"] for row in automatic):
-        mine = [row for row in automatic if row["dataset"] == dataset]
-        numbers = {row["split"] for row in mine}
-        tuned: list[dict[str, Any]] = []
-        for method, row in product(FAMILY, table):
-            if (row["dataset"], row["method"]) != (dataset, method) or not row["mean"]:
-                continue
-            same = [
-                each
-                for each in splits
-                if (each["dataset"], each["method"], each["recipe"]) == (dataset, method, row["recipe"])
-                and each["split"] in numbers
-            ]
-            if {each["split"] for each in same} == numbers:
-                test = float(np.mean([float(each["test"]) for each in same]))
-                known = {"method": method, "test": test, "std": float(row["std"])}
-                tuned.append(known | {"validation": validation(row)})
-        if not tuned:
-            continue
-        best, highest = (max(tuned, key=lambda each: each[name]) for name in ("validation", "test"))
-        test = float(np.mean([float(row["test"]) for row in mine]))
-        found.append(
+        runs = [row for row in automatic if row["dataset"] == dataset]
+        numbers = sorted({row["split"] for row in runs}, key=int)
+        compared.append(
             {
                 "dataset": dataset,
-                "splits": sorted(int(number) for number in numbers),
-                "auto": test,
-                "chosen": [row["chosen"] for row in mine],
-                "tuned": best,
-                "highest": highest,
-                "within": test >= best["test"] - best["std"],
-                "within_highest": test >= highest["test"] - highest["std"],
+                "splits": [int(number) for number in numbers],
+                "auto": float(np.mean([float(row["test"]) for row in runs])),
+                "runs": runs,
+                "default": _best_default(defaults, dataset, numbers),
+                "tuned": _tuned_family(table, splits, dataset, numbers),
+                "published": published.best(dataset),
             }
         )
-    return found
+    return compared
 
 
-def section(automatic: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]) -> str:
-    """The comparison, as Markdown."""
-    found = comparison(automatic, table, splits)
-    if not found:
-        return ""
-    budgets = sorted({row["budget"] for row in automatic})
-    commits = sorted({row["commit"] for row in automatic})
-    seconds = np.mean([float(row["seconds"]) for row in automatic])
-    lines = [
-        "## Without any hyperparameter: `auto`\n",
-        f"`gpcn train DATASET --model auto --budget {' or '.join(budgets)}` on two cores, run by itself on each split "
-        f"(it took {seconds:.0f} seconds on average), test score; beside it, on the same splits, the tuned row of the "
-        "family that validation chooses, and the one with the best test score, which nobody can choose. The std is "
-        "that of the tuned row over all its splits. Every run is in `auto.csv`. The settings that `auto` begins with "
-        "were put together from what was found on validation nodes of these same graphs; on another graph it may "
-        "need longer.\n",
-        "| dataset | splits | auto | tuned | difference | within one std | highest | within one std | chosen |",
-        "| --- | --- | ---: | --- | ---: | --- | --- | --- | --- |",
+def _best_default(defaults: Sequence[Row], dataset: str, numbers: Sequence[str]) -> dict[str, Any] | None:
+    rows_ = [
+        row for row in defaults if row["dataset"] == dataset and row["splits"] == " ".join(numbers) and row["test"]
     ]
-    for row in found:
-        tuned, highest = row["tuned"], row["highest"]
-        cells = [row["dataset"], ", ".join(map(str, row["splits"])), f"{row['auto']:.2f}"]
-        cells += [f"{tuned['method']} {tuned['test']:.2f} ± {tuned['std']:.2f}", f"{row['auto'] - tuned['test']:+.2f}"]
-        cells += [
-            "yes" if row["within"] else "**no**",
-            f"{highest['method']} {highest['test']:.2f} ± {highest['std']:.2f}",
-        ]
-        cells += ["yes" if row["within_highest"] else "**no**", "; ".join(row["chosen"])]
+    known = [{"method": row["model"], "test": float(row["test"]), "std": float(row["std"])} for row in rows_]
+    return max(known, key=lambda row: row["test"], default=None)
+
+
+def _tuned_family(
+    table: Sequence[Row], splits: Sequence[Row], dataset: str, numbers: Sequence[str]
+) -> dict[str, Any] | None:
+    tuned: list[tuple[float, dict[str, Any]]] = []
+    for method, row in product(FAMILY, table):
+        if (row["dataset"], row["method"]) != (dataset, method) or not row["mean"]:
+            continue
+        key = dataset, method, row["recipe"]
+        tests = {
+            split["split"]: float(split["test"])
+            for split in splits
+            if (split["dataset"], split["method"], split["recipe"]) == key and split["split"] in numbers
+        }
+        if sorted(tests, key=int) == list(numbers):
+            mean = float(np.mean(list(tests.values())))
+            tuned.append((validation(row), _scored(method, mean, float(row["std"]))))
+    return max(tuned, key=lambda pair: pair[0])[1] if tuned else None
+
+
+def _scored(method: str, test: float, std: float) -> dict[str, Any]:
+    return {"method": method, "test": test, "std": std}
+
+
+def reaches_default(row: dict[str, Any]) -> bool | None:
+    """Whether `auto` is at or above the best default minus half its std."""
+    return None if row["default"] is None else row["auto"] >= row["default"]["test"] - row["default"]["std"] / 2
+
+
+def reaches_published(row: dict[str, Any]) -> bool | None:
+    """Whether `auto` is at or above the paper's best row of any method."""
+    return None if row["published"] is None else row["auto"] >= row["published"][1].mean
+
+
+def section(automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]) -> str:
+    """The comparison, as Markdown."""
+    compared = comparison(automatic, defaults, table, splits)
+    if not compared:
+        return ""
+    lines = [INTRODUCTION, *HEADER]
+    for row in compared:
+        intervals = "; ".join(map(_interval, row["runs"]))
+        cells = [row["dataset"], ", ".join(map(str, row["splits"])), f"{row['auto']:.2f}", intervals]
+        cells += [_beside(row["default"]), _beside(row["tuned"])]
+        best = row["published"]
+        cells += ["–" if best is None else f"{best[0]} {best[1].mean:.2f} ± {best[1].std:.2f}"]
+        cells += ["; ".join(run["chosen"] for run in row["runs"])]
         lines.append("| " + " | ".join(cells) + " |")
-    count = sum(row["within"] for row in found)
+    return "\n".join([*lines, "", _summary(compared, automatic), ""])
+
+
+def _summary(compared: Sequence[dict[str, Any]], automatic: Sequence[Row]) -> str:
+    parts = []
+    for text, reaches in (
+        ("at or above the best default model minus half its std", reaches_default),
+        ("at or above the best row of any method in the paper", reaches_published),
+    ):
+        known = [(row["dataset"], reaches(row)) for row in compared if reaches(row) is not None]
+        below = [dataset for dataset, reached in known if not reached]
+        if known:
+            names = f" (not on {', '.join(below)})" if below else ""
+            parts.append(f"{text} on {len(known) - len(below)} of {len(known)}{names}")
     hits, runs = coverage(automatic)
-    if runs:
-        lines.append(f"\nThe interval that `auto` expects contains the test score in {hits} of {runs} runs.")
-    lines.append(
-        f"\nWithin one std or better on {count} of {len(found)}; against the highest on "
-        f"{sum(row['within_highest'] for row in found)} of {len(found)}. At commit {', '.join(commits)}.\n"
-    )
-    return "\n".join(lines)
+    parts.append(f"the interval that it expects contains the test score in {hits} of {runs} runs")
+    commits = sorted({row["commit"] for row in automatic})
+    return f"`auto` is {'; '.join(parts)}. At commit {', '.join(commits)}."
+
+
+def _interval(run: Row) -> str:
+    text = f"{float(run['expected_low']):.1f} to {float(run['expected_high']):.1f}"
+    return text if _covered(run) else f"{text} (missed)"
+
+
+def _beside(row: dict[str, Any] | None) -> str:
+    return "–" if row is None else f"{row['method']} {row['test']:.2f} ± {row['std']:.2f}"

@@ -54,7 +54,9 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     bounds = rows.read(folder / "theory.csv", theory.COLUMNS)
     reached = rows.read(folder / "complexity.csv", complexity.COLUMNS)
     splits = rows.read(folder / "splits.csv", rows.SPLITS)
-    parts += [automatic.section(automatic.read_table(folder / "auto.csv"), table, splits)]
+    automatically = rows.read(folder / automatic.TABLE, automatic.COLUMNS)
+    defaults = rows.read(folder / automatic.DEFAULTS_TABLE, automatic.DEFAULTS)
+    parts += [automatic.section(automatically, defaults, table, splits)]
     beyond = operators.section(rows.read(folder / operators.TABLE, rows.REPRODUCTION))
     parts += [f"## Beyond the paper: operators and blocks\n\n{beyond}" if beyond else ""]
     mixes = learned.section(rows.read(folder / "learned.csv", learned.COLUMNS))
