@@ -9,9 +9,9 @@ evaluations side by side: one process per file); test nodes are not looked at. I
 `--no-neighbours` leaves out, can be added later; an entry that was not evaluated on a graph counts as the worst there.
 
 `build` orders entries greedily: the next one is whose best score over graphs, seen so far or its own, comes closest to
-the best of the whole pool, for the time it takes. `--without` ignores what was measured on a graph and on its kin (the
-filtered chameleon is the chameleon with fewer nodes), so that `auto` can be measured there with a portfolio that has
-not seen it.
+the best of the whole pool, for the time it takes; then come models that are not there yet. `--without` ignores what was
+measured on a graph and on its kin (the filtered chameleon is the chameleon with fewer nodes), so that `auto` can be
+measured there with a portfolio that has not seen it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DATASETS = (
     "squirrel-filtered,minesweeper,tolokers,reed98,fraud,social,pages"
 )
 FIRST = ("majority", "logistic", "link")  # cheap, and what a reader wants to see first
-SIZE = 32  # entries of a portfolio
+SIZE = 40  # entries of a portfolio
 PATIENCE_FOR_TIME = 0.3  # how much an entry that takes longer has to be better
 
 
@@ -140,8 +140,9 @@ def build(table: Sequence[dict[str, Any]], without: str | None = None, size: int
         value = [worth / (1 + seconds[index]) ** PATIENCE_FOR_TIME for worth, index in zip(gained, left, strict=True)]
         if max(gained) > 0:
             chosen = left[int(np.argmax(value))]
-        else:  # nothing is better anywhere: what is good on average
-            chosen = left[int(np.argmin([regret[index].mean() for index in left]))]
+        else:  # nothing is better anywhere: models that are not there yet, then what is good on average
+            present = {entries[titles[index]].model for index in order}
+            chosen = min(left, key=lambda index: (entries[titles[index]].model in present, regret[index].mean()))
         order.append(chosen)
         reached = np.minimum(reached, regret[chosen])
     return [entries[titles[index]] for index in order]
