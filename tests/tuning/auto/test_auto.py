@@ -148,6 +148,15 @@ def test_without_time_for_folds_what_was_measured_counts(
     assert result["tried"]
 
 
+def test_what_was_spent_before_counts(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    clock = virtual(even)
+    before = clock.now
+    result = auto(ring, SerialExecutor(ring), out=tmp_path, seconds=9, spent=5, splits=[0], portfolio=PORTFOLIO)
+    assert clock.now - before <= 1.1 * 9 - 5
+    assert result["seconds"] == pytest.approx(clock.now - before + 5)
+    assert result["budget"] == 9
+
+
 def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(even)
     options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO}
