@@ -112,6 +112,8 @@ def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "not measured"
     memory = f"{row['peak_mb'] / 1000:.1f} GB" if row["peak_mb"] >= 1000 else f"{row['peak_mb']:,} MB"
+    if row["seconds"] is None:  # taken out by hand, where the process was paused; `remark` says so
+        return memory
     epoch = f" ({row['epoch_seconds'] * 1000:,.0f} ms an epoch)" if "epoch_seconds" in row else ""
     return f"{memory}, {row['seconds']:,.0f} s{epoch}"
 
