@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,13 @@ def test_the_section_says_what_predict_says(material: NewTablesMaterial, graph: 
     np.testing.assert_allclose(current["y"], material.predictions.probabilities.mean(axis=0), atol=1e-4)
     assert sum(labels["y"]) == pytest.approx(1, abs=1e-3)
     assert sum(then["y"]) == pytest.approx(1, abs=1e-3)
+
+
+def test_a_single_node_among_thousands_is_not_nothing(material: NewTablesMaterial) -> None:
+    drift = {**(material.predictions.drift or {}), "unseen_levels": {"country": 1 / 3300, "city": 0.25}}
+    html = section(replace(material, predictions=replace(material.predictions, drift=drift)))
+    assert "below 0.1% of the nodes" in html
+    assert "25.0% of the nodes" in html
 
 
 def test_names_are_text_and_can_be_left_out(material: NewTablesMaterial) -> None:

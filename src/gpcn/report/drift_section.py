@@ -17,6 +17,7 @@ from gpcn.training.prediction import Predictions
 
 MARK = "drift: "  # what notes on drift begin with
 MOST_NODES, MOST_FEATURES = 50, 50
+LEAST_WRITTEN = 0.001
 
 
 def section(material: NewTablesMaterial) -> Markup:
@@ -132,7 +133,8 @@ def _measures(drift: dict[str, Any]) -> Table:
 
 
 def _share(share: float) -> Cell:
-    return Cell(f"{share:.1%} of the nodes", share)
+    written = f"{share:.1%}" if share >= LEAST_WRITTEN else f"below {LEAST_WRITTEN:.1%}"
+    return Cell(f"{written} of the nodes", share)
 
 
 def _notable(notable: bool) -> Cell:
