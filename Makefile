@@ -13,7 +13,7 @@ endif
 
 KILLS ?= 100
 
-.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-portfolio bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-limits bench-portfolio bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -84,6 +84,9 @@ bench-search: $(STAMP)  ## a search side by side with the obvious loop (about 15
 bench-tables: $(STAMP)  ## messy tables beside boosted trees, and the time to read tables (about 15 minutes; stop and resume)
 	$(BIN)/python -W ignore benchmarks/tables.py --save
 	$(BIN)/python -W ignore benchmarks/import.py --save
+
+bench-limits: $(STAMP)  ## memory and seconds of whole commands at 10,000 to a million nodes (about 40 minutes; stop and resume)
+	$(BIN)/python -W ignore benchmarks/limits.py --save
 
 bench-portfolio: $(STAMP)  ## what auto tries first, evaluated on nineteen graphs and put together (hours; stop and resume)
 	$(BIN)/python -W ignore benchmarks/portfolio.py evaluate

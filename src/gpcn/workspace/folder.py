@@ -191,7 +191,9 @@ class RunFolder:
         """What carries the class `label` overall, and its most typical nodes (`class_explanation.explain_class`)."""
         self.check_explains(split)
         loaded = self.graph_to_predict(graph, nodes)
-        return {**explain_class(self.runs, loaded, label, split=split, top=top), "run": str(self.path)}
+        account = explain_class(self.runs, loaded, label, split=split, top=top)
+        model = "auto" if self.kind == "auto" else account["model"]
+        return {**account, "model": model, "run": str(self.path)}
 
     def check_explains(self, split: int | None = None) -> None:
         """Refuse a model that cannot be taken apart, and a split that is not there, before a graph is read."""

@@ -22,6 +22,7 @@ from gpcn.joint_explanation import explain_average
 from gpcn.training.prediction import vote
 from gpcn.tuning.auto import auto, members, predictions, refitted
 from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.workspace.folder import open_run
 from tests.tuning.auto.conftest import PORTFOLIO, SHORTEST, Clock, even
 
 Chosen = tuple[Path, dict[str, Any], list[str]]
@@ -206,6 +207,8 @@ def test_explanation_is_the_average_of_the_members(ring: Graph, chosen: Chosen) 
     assert sum(member["share"] for member in account["members"]) == pytest.approx(1)
     undecomposed = [member for member in account["members"] if not member["decomposed"]]
     assert bool(undecomposed) == any("cannot be decomposed" in note for note in account["notes"])
+    by_class = open_run(folder, graph=ring).explain_class(account["predicted"])
+    assert (by_class["model"], by_class["members"]) == ("auto", account["members"])
 
 
 def test_what_cannot_be_decomposed_is_said(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
