@@ -87,3 +87,8 @@ def test_what_cannot_be_compared_is_one_sentence(folder: Path, today: Path, tmp_
     with pytest.raises(ConfigError, match="--nodes can belong to one of them only; leave --graph out"):
         write_page([folder / "runs"], tmp_path / "r.html", edges=later, graph="elsewhere.csv")
     assert not (tmp_path / "r.html").exists()
+
+
+def test_from_python_too(folder: Path, today: Path, tmp_path: Path) -> None:
+    written = open_run(folder / "runs" / "gpcn-link").report(tmp_path / "page.html", edges=folder / "later.npz")
+    assert [part["kind"] for part in written["sections"]][-1] == "new tables"
