@@ -23,6 +23,7 @@ from gpcn.training.prediction import vote
 from gpcn.tuning.auto import auto, members, predictions, refitted
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.workspace.folder import open_run
+from tests.commands import in_process
 from tests.tuning.auto.conftest import PORTFOLIO, SHORTEST, Clock, even
 
 Chosen = tuple[Path, dict[str, Any], list[str]]
@@ -149,6 +150,18 @@ def test_without_time_for_folds_what_was_measured_counts(
     assert result["tried"]
 
 
+def test_it_ends_before_chance_decides(tiny: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    """On few judged nodes the best of very many is the luckiest; the time that is left is not used for more."""
+    clock = virtual(lambda model: 0.01)
+    before, said = clock.now, []
+    result = auto(tiny, SerialExecutor(tiny), out=tmp_path, seconds=3000, portfolio=SHORTEST, log=said.append)
+    judged = tiny.splits[0].train.size + tiny.splits[0].val.size  # each held out once
+    assert result["judged_by"] == "cross-validation"
+    assert result["configurations"] == round(0.7 * judged)
+    assert any("more would win by chance" in text for text in said)
+    assert clock.now - before < 3000
+
+
 def test_what_was_spent_before_counts(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     clock = virtual(even)
     before = clock.now
@@ -265,8 +278,7 @@ def test_words_that_do_not_go_together(tmp_path: Path, ring: Graph) -> None:
         (["auto", "g.npz", "--budget", "soon"], "expected a time"),
         (["auto", "g.npz", "--portfolio", "g.npz"], "portfolio"),
     ):
-        command = [sys.executable, "-W", "error", "-m", "gpcn", *words]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        answer = in_process(*words, cwd=tmp_path)
         assert answer.returncode == 2
         assert expected in answer.stderr
         assert answer.stderr.count("\n") == 1

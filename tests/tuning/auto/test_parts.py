@@ -160,6 +160,14 @@ class TestPortfolio:
         assert {entry.model for entry in default_portfolio() if entry.fits(bare)} >= {"link", "trees"}
 
 
+def test_one_epoch_tells_nothing_of_what_others_cost(ring: Graph) -> None:
+    """Label propagation has one, and preparing it takes longer than that."""
+    clock, other = Clock(ring), TrainConfig.of("gpcn")
+    before = clock.seconds_per_epoch(other)
+    clock.measured(TrainConfig.of("label-propagation"), 1, 5.0)
+    assert clock.seconds_per_epoch(other) == before
+
+
 def test_costs_are_learned(ring: Graph) -> None:
     clock = Clock(ring)
     config, other = TrainConfig.of("gpcn"), TrainConfig.of("gpcn", hidden=128)
