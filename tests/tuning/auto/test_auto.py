@@ -85,7 +85,7 @@ def test_the_same_call_goes_on_and_loses_nothing(
         ring, SerialExecutor(ring), out=tmp_path / "again", seconds=2, splits=[0], portfolio=PORTFOLIO, log=said.append
     )
     assert any("were tried before" in text for text in said)
-    assert after["judged"] >= before["judged"]
+    assert after["judged"] >= after["best_single"] >= before["best_single"]  # an average may be found not to pay
     earlier = {row["number"]: row["first_score"] for row in before["tried"]}
     later = {row["number"]: row["first_score"] for row in after["tried"]}
     assert earlier.keys() <= later.keys()
