@@ -98,6 +98,8 @@ class TestSelection:
         assert abs(chosen.crosswise - 100 / 3) < 8
         expected = expect(ring, judge.arenas, [0], chosen, 0)
         assert expected.low < 100 / 3 < expected.high
+        reach = expected.score - expected.low
+        assert expected.high == pytest.approx(chosen.gain + reach)  # all judged nodes chose, not one half
 
 
 class TestInterval:
