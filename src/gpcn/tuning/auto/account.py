@@ -66,7 +66,9 @@ def choice(
     for member in chosen:  # one candidate may be there twice, at the epochs that loss and metric choose
         counts[member.candidate.title] += member.count
     parts = [f"{title} ({count} of {counts.total()})" for title, count in counts.most_common()]
-    text = f"{chosen[0].candidate.title} alone" if len(chosen) == 1 else f"the average of {', '.join(parts)}"
+    text = f"the average of {', '.join(parts)}"
+    if len(counts) == 1:
+        text = f"{chosen[0].candidate.title} {'alone' if len(chosen) == 1 else 'at the epochs of loss and metric'}"
     shown = search.shown
     signals = _signals(graph, search, judged)
     why = []
