@@ -78,7 +78,7 @@ bench-jobs: $(STAMP)  ## whole commands against an earlier commit, wall-clock (a
 bench-both-ways: $(STAMP)  ## committed cells of the family trained again with the code as it is (about 25 minutes; stop and resume)
 	$(BIN)/python -W ignore benchmarks/both_ways.py --save
 
-bench-search: $(STAMP)  ## a search side by side with the obvious loop (about 15 minutes)
+bench-search: $(STAMP)  ## a search side by side with the obvious loop (about 45 minutes; each row is kept as it comes)
 	$(BIN)/python -W ignore benchmarks/search.py --save
 
 bench-tables: $(STAMP)  ## messy tables beside boosted trees, and the time to read tables (about 15 minutes; stop and resume)

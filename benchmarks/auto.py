@@ -30,7 +30,7 @@ from gpcn import save
 from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 from gpcn.paper import rows
-from gpcn.paper.automatic import COLUMNS, DEFAULTS, DEFAULTS_TABLE, KEY, TABLE
+from gpcn.paper.automatic import COLUMNS, DEFAULTS, DEFAULTS_KEY, DEFAULTS_TABLE, KEY, TABLE
 from gpcn.paper.evaluations import commit
 from gpcn.training.config import TrainConfig
 from gpcn.training.model_comparison import USUAL_MODELS
@@ -70,20 +70,20 @@ def measure(dataset: str, split: int, budget: str, jobs: int | None, portfolio: 
     }  # fmt: skip
 
 
-def measure_defaults(dataset: str, splits: list[int], folder: Path) -> None:
-    """The models of `gpcn compare` with default settings on the same splits."""
+def measure_defaults(dataset: str, split: int, folder: Path) -> None:
+    """The models of `gpcn compare` with default settings on the same split."""
     file = folder / DEFAULTS_TABLE
-    known = {(row["dataset"], row["model"]) for row in rows.read(file, DEFAULTS)}
+    measured = {tuple(row[name] for name in DEFAULTS_KEY) for row in rows.read(file, DEFAULTS)}
     graph = graph_called(dataset)
     for model in USUAL_MODELS:
-        if (dataset, model) in known or (graph.num_features == 0 and zoo.entry(model).needs_features):
+        if (dataset, model, str(split)) in measured or (graph.num_features == 0 and zoo.entry(model).needs_features):
             continue
-        result = train(graph, TrainConfig.of(model, **usual_settings(graph, model)), splits=splits, jobs=None)
-        row: dict[str, Any] = {"dataset": dataset, "model": model, "splits": " ".join(map(str, splits))}
+        result = train(graph, TrainConfig.of(model, **usual_settings(graph, model)), splits=[split], jobs=None)
+        row: dict[str, Any] = {"dataset": dataset, "model": model, "split": split}
         row |= {name: result[f"{name}_mean"] for name in ("test", "val")}
-        row |= {"std": result["test_std"], "seconds": result["seconds"], "commit": commit()}
-        rows.write(file, DEFAULTS, [row], ("dataset", "model"))
-        print(dataset, model, row["test"], flush=True)
+        row |= {"seconds": result["seconds"], "commit": commit()}
+        rows.write(file, DEFAULTS, [row], DEFAULTS_KEY)
+        print(dataset, model, split, row["test"], flush=True)
 
 
 def portfolio_without(dataset: str, folder: Path, target: Path, *, seen: bool) -> Path | None:
@@ -111,10 +111,11 @@ def main() -> None:
     parser.add_argument("--seen", action="store_true")
     options = parser.parse_args()
     splits, table = [int(text) for text in options.splits.split(",")], options.results / TABLE
-    for dataset in options.datasets.split(",") if options.defaults else ():
-        measure_defaults(dataset, splits, options.results)
-    for split in () if options.defaults else splits:
+    for split in splits:
         for dataset in options.datasets.split(","):
+            if options.defaults:
+                measure_defaults(dataset, split, options.results)
+                continue
             known = rows.read(table, COLUMNS)
             if any((row["dataset"], row["split"]) == (dataset, str(split)) for row in known):
                 continue

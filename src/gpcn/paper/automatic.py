@@ -26,8 +26,8 @@ COLUMNS = (
     "seconds",
     "commit",
 )
-DEFAULTS = ("dataset", "model", "splits", "test", "val", "std", "seconds", "commit")
-KEY = ("dataset", "split")
+DEFAULTS = ("dataset", "model", "split", "test", "val", "seconds", "commit")
+KEY, DEFAULTS_KEY = ("dataset", "split"), ("dataset", "model", "split")
 TABLE, DEFAULTS_TABLE = "auto.csv", "auto-defaults.csv"
 INTRODUCTION = """## Without any hyperparameter: `auto`
 
@@ -81,10 +81,16 @@ def comparison(
 
 
 def _best_default(defaults: Sequence[Row], dataset: str, numbers: Sequence[str]) -> dict[str, Any] | None:
-    key = dataset, " ".join(numbers)
-    measured = [row for row in defaults if (row["dataset"], row["splits"]) == key and row["test"]]
-    best = max(measured, key=lambda row: float(row["test"]), default=None)
-    return None if best is None else _scored(best["model"], float(best["test"]), float(best["std"] or 0))
+    tests: dict[str, dict[str, float]] = {}
+    for row in defaults:
+        if row["dataset"] == dataset and row["split"] in numbers and row["test"]:
+            tests.setdefault(row["model"], {})[row["split"]] = float(row["test"])
+    complete = {model: list(scores.values()) for model, scores in tests.items() if len(scores) == len(numbers)}
+    best = max(complete, key=lambda model: np.mean(complete[model]), default=None)
+    if best is None:
+        return None
+    spread = np.std(complete[best], ddof=1) if len(numbers) > 1 else 0.0
+    return _scored(best, float(np.mean(complete[best])), float(spread))
 
 
 def _tuned_family(
