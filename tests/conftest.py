@@ -32,6 +32,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def equal_ray_workers() -> None:
+    """Ray gives its workers the lowest priority, so that tests beside theirs would starve them."""
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  (as Ray spells it)
+
+
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     """Tests run side by side; threads of one would wait for those of the other."""
