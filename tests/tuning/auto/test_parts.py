@@ -90,6 +90,31 @@ class TestSelection:
         chosen = select(judge, rows)
         assert [(row.number, count) for row, count in chosen.members] == [(0, 1)]
 
+    def test_two_rules_that_predict_the_same_are_one_candidate(self, ring: Graph) -> None:
+        judge, (row, _) = self.rows(ring, [0.8, 0.4])
+        chosen = select(judge, [row, replace(row, rule="metric")])
+        assert [(member.rule, count) for member, count in chosen.members] == [("loss", 1)]
+
+    def test_the_best_of_many_alike_is_not_taken_alone(self, ring: Graph) -> None:
+        """Whoever is the best of thirty equals is so by luck: their average is better on nodes that chose nobody."""
+        ahead = 0
+        for draw in range(10):
+            rng = np.random.default_rng(draw)
+            arena = split_arena(ring, 0)
+            everywhere = [noisy(ring, np.arange(ring.num_nodes), 0.6, rng) for _ in range(30)]
+            rows = [Row(i, "loss", f"m{i % 4}", (likely[arena.nodes],)) for i, likely in enumerate(everywhere)]
+            judge, test = Judge(ring, [arena]), ring.splits[0].test
+            chosen = select(judge, rows)
+            luckiest = max(rows, key=lambda row: judge.gain(row.predictions))
+            average = np.average([everywhere[row.number] for row, _ in chosen.members], axis=0,
+                                 weights=[count for _, count in chosen.members])  # fmt: skip
+            right = [
+                (likely[test].argmax(1) == ring.labels[test]).mean()
+                for likely in (average, everywhere[luckiest.number])
+            ]
+            ahead += bool(right[0] > right[1])
+        assert ahead >= 9
+
     def test_choosing_among_noise_is_not_believed(self, ring: Graph) -> None:
         """Sixty guessers: the best looks better than it is, and the crosswise score says so."""
         judge, rows = self.rows(ring, [1 / 3] * 60)

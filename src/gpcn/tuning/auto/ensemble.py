@@ -1,8 +1,9 @@
 """Ensemble selection: greedy and forward, with replacement (Caruana et al., *Ensemble Selection from Libraries of
 Models*, ICML 2004), over the judged predictions of everything evaluated.
 
-Selection flatters itself on the nodes it selects by. So whether it pays is decided crosswise: what one half of the
-judged nodes selects is scored on the other. The same is done for the single best, and the better procedure is taken.
+Selection flatters itself on the nodes it selects by. So it begins with the average of the best few instead of the best
+(the paper's sorted initialization), and whether it pays is decided crosswise: what one half of the judged nodes selects
+is scored on the other. The single best is taken where both halves prefer it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from gpcn.training.metrics import gain
 from gpcn.tuning.auto.arenas import Arena
 
 MOST_MEMBERS = 8
+FIRST_MEMBERS = 5  # of the best, with whose average selection begins
 POOL = 24  # of the best that are considered
 LEAST_LIKELY = 1e-6  # what a probability counts as at least
 Array = npt.NDArray[Any]
@@ -95,41 +97,66 @@ def select(judge: Judge, rows: Sequence[Row], until: float = math.inf) -> Select
     order = sorted(range(len(rows)), key=lambda index: (-gains[index], rows[index].number, rows[index].rule))
     pool = _pool([rows[index] for index in order])
     best, top = pool[0], gains[order[0]]
-    crosswise: dict[str, list[float]] = {"ensemble": [], "single": []}
+    ensembles, singles = [], []
     for side in (0, 1):
         sided = [judge.gain(row.predictions, side) for row in pool]
-        crosswise["single"].append(judge.gain(pool[int(np.argmax(sided))].predictions, 1 - side))
-        crosswise["ensemble"].append(judge.gain(_average(_greedy(judge, pool, sided, side, until)), 1 - side))
-    ensemble, single = (float(np.mean(crosswise[name])) for name in ("ensemble", "single"))
+        singles.append(judge.rank(pool[int(np.argmax(sided))].predictions, 1 - side))
+        ensembles.append(judge.rank(_average(_greedy(judge, pool, sided, side, until)), 1 - side))
+    ensemble, single = (float(np.mean([gained for gained, _ in ranks])) for ranks in (ensembles, singles))
     picked = _greedy(judge, pool, [judge.gain(row.predictions) for row in pool], None, until)
-    reached = judge.gain(_average(picked))
     members = Counter((row.number, row.rule) for row in picked)
-    if ensemble > single and len(members) > 1 and reached >= top:
-        known = {(row.number, row.rule): row for row in picked}
-        counted = tuple((known[key], count) for key, count in members.most_common())
-        return Selection(counted, reached, ensemble, top, single)
+    pays = any(average > alone for average, alone in zip(ensembles, singles, strict=True))
+    if pays and len(members) > 1:
+        by_key = {(row.number, row.rule): row for row in picked}
+        counted = tuple((by_key[key], count) for key, count in members.most_common())
+        return Selection(counted, judge.gain(_average(picked)), ensemble, top, single)
     return Selection(((best, 1),), top, single, top, single)
 
 
 def _pool(ranked: Sequence[Row]) -> list[Row]:
     """The best, and of every other model its best: what differs most helps most."""
-    chosen = list(ranked[:POOL])
+    different = _without_copies(ranked)
+    chosen = different[:POOL]
     models = {row.model for row in chosen}
-    for row in ranked[POOL:]:
+    for row in different[POOL:]:
         if row.model not in models:
             models.add(row.model)
             chosen.append(row)
     return chosen
 
 
+def _without_copies(ranked: Sequence[Row]) -> list[Row]:
+    """Without rows that predict what the same candidate predicts under its other rule."""
+    kept: dict[int, list[Row]] = {}
+    for row in ranked:
+        rows = kept.setdefault(row.number, [])
+        if not any(all(map(np.array_equal, row.predictions, other.predictions)) for other in rows):
+            rows.append(row)
+    different = {id(row) for rows in kept.values() for row in rows}
+    return [row for row in ranked if id(row) in different]
+
+
 def _greedy(judge: Judge, pool: Sequence[Row], gains: Sequence[float], side: int | None, until: float) -> list[Row]:
-    """Beginning with the best, always add whoever helps most, again where that helps; the best of all these averages.
+    """The ensemble that begins with the best few; the one that begins with the best alone where that is above it."""
+    few = _grown(judge, pool, gains, FIRST_MEMBERS, side, until)
+    if judge.gain(_average(few), side) >= max(gains):
+        return few
+    return _grown(judge, pool, gains, 1, side, until)
+
+
+def _grown(
+    judge: Judge, pool: Sequence[Row], gains: Sequence[float], first: int, side: int | None, until: float
+) -> list[Row]:
+    """Beginning with the `first` best, always add whoever helps most, again where that helps; the best of all these
+    averages.
 
     A second member rarely helps and a third often does, so it does not stop at the first that helps nobody.
     """
-    first = int(np.argmax(gains))
-    picked, reached = [pool[first]], [gains[first]]
-    total = [each.astype(np.float64) for each in pool[first].predictions]
+    ranked = sorted(range(len(pool)), key=lambda index: -gains[index])
+    picked = [pool[index] for index in ranked[:first]]
+    total = [each * len(picked) for each in _average(picked)]
+    begun = len(picked)
+    reached = [judge.rank([each / begun for each in total], side)]
     while len(picked) < MOST_MEMBERS and time.monotonic() < until:
         size = len(picked) + 1
         trials = [
@@ -138,9 +165,9 @@ def _greedy(judge: Judge, pool: Sequence[Row], gains: Sequence[float], side: int
         ]
         best = max(range(len(pool)), key=lambda index: trials[index])
         picked.append(pool[best])
-        reached.append(trials[best][0])
+        reached.append(trials[best])
         total = [sum_ + each for sum_, each in zip(total, pool[best].predictions, strict=True)]
-    return picked[: int(np.argmax(reached)) + 1]
+    return picked[: begun + max(range(len(reached)), key=lambda index: reached[index])]
 
 
 def _average(rows: Sequence[Row]) -> list[Array]:
