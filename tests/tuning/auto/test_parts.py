@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from gpcn.nn import zoo
 from gpcn.training.config import TrainConfig
 from gpcn.tuning.auto.arenas import fold_arena, needs_folds, split_arena, stages_for
 from gpcn.tuning.auto.cost import Clock
-from gpcn.tuning.auto.ensemble import MOST_MEMBERS, Judge, Row, select
+from gpcn.tuning.auto.ensemble import MOST_MEMBERS, Judge, Row, Selection, select
+from gpcn.tuning.auto.evaluation import Evaluation
+from gpcn.tuning.auto.finish import Finish
 from gpcn.tuning.auto.interval import expect
 from gpcn.tuning.auto.neighbours import choices_for, neighbour
 from gpcn.tuning.auto.portfolio import default_portfolio, read_portfolio, write_text
@@ -125,6 +129,53 @@ class TestSelection:
         assert expected.low < 100 / 3 < expected.high
         reach = expected.score - expected.low
         assert expected.high == pytest.approx(chosen.gain + reach)  # all judged nodes chose, not one half
+
+
+class TestFinish:
+    """Three splits. The best was judged on the first one and takes ten seconds; a worse member takes one."""
+
+    def finish(self, graph: Graph, seconds: float) -> tuple[Selection, Finish, Judge]:
+        rng = np.random.default_rng(0)
+        judge = Judge(graph, [split_arena(graph, 0)])
+        nodes = judge.arenas[0].nodes
+        rows = [
+            Row(number, "loss", "gpcn", (noisy(graph, nodes, right, rng),)) for number, right in ((0, 0.6), (1, 0.9))
+        ]
+        together = Selection(((rows[0], 5), (rows[1], 1)), 0.0, 60.0, 90.0, 88.0)
+        candidates = {number: SimpleNamespace(judgements={"split-00": SimpleNamespace(seconds=took)}, config=None)
+                      for number, took in ((0, 1.0), (1, 10.0))}  # fmt: skip
+        trained = {(0, "split-00"), (1, "split-00")}
+
+        def record(task: Evaluation, outcome: object) -> None:
+            candidates[task.number].judgements[task.arena.name] = SimpleNamespace(seconds=1.0)
+            trained.add((task.number, task.arena.name))
+
+        store = SimpleNamespace(has_state=lambda number, arena: (number, arena) in trained)
+        search = SimpleNamespace(candidates=candidates, store=store, stages=(), record=record)
+        executor = SimpleNamespace(workers=1, run=lambda tasks, until: ((task, {}) for task in tasks))
+        return together, Finish(graph, executor, search, [0, 1, 2], time.monotonic() + seconds), judge  # type: ignore[arg-type]
+
+    @pytest.fixture
+    def three(self, ring: Graph) -> Graph:
+        return replace(ring, splits=(*ring.splits, ring.splits[0]))
+
+    @pytest.mark.parametrize(("seconds", "splits"), [(3, [0]), (12, [0, 1]), (60, [0, 1, 2])])
+    def test_the_best_is_not_given_up_for_who_has_time_for_all_splits(
+        self, three: Graph, seconds: float, splits: list[int]
+    ) -> None:
+        together, finish, judge = self.finish(three, seconds)
+        kept = finish.train(together, judge)
+        assert [(row.number, count) for row, count in kept.members] == [(1, 1)]
+        assert kept.gain == judge.gain(kept.members[0][0].predictions)
+        assert kept.crosswise <= kept.gain
+        assert finish.trained == splits
+
+    def test_members_that_help_are_trained_beside_it(self, three: Graph) -> None:
+        together, finish, judge = self.finish(three, 60)
+        (weak, _), (best, _) = together.members
+        helping = replace(together, members=((best, 7), (weak, 1)), gain=judge.gain(best.predictions))
+        assert finish.train(helping, judge) is helping
+        assert finish.trained == [0, 1, 2]
 
 
 class TestInterval:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from gpcn.errors import TrainingError
 from gpcn.graph import Graph
 from gpcn.tuning.auto.arenas import Arena, split_arena
 from gpcn.tuning.auto.ensemble import Judge, Row, Selection
@@ -20,50 +22,48 @@ GRACE = 1.1  # of the time left until `end`: when workers that do not listen are
 class Finish:
     """Trainings of members on `numbers` that are missing, until `end`.
 
+    The best single member comes first: on as many splits as it has time for as long as it was trained when it was
+    judged, then the others on these splits. What is kept is never below it on judged nodes.
+
     `trained` are, after `train`, the splits on which all members are.
     """
 
     def __init__(self, graph: Graph, executor: Executor, search: Search, numbers: Sequence[int], end: float) -> None:
         self.graph, self.executor, self.search, self.end = graph, executor, search, end
         self.arenas = [split_arena(graph, number) for number in numbers]
-        self.numbers = list(numbers)
         self.trained: list[int] = []
 
     def train(self, selection: Selection, judge: Judge) -> Selection:
         """The selection as far as it could be trained."""
-        selection = self._affordable(selection, judge)
-        self._evaluate([row for row, _ in selection.members])
-        complete = [(row, count) for row, count in selection.members if not self._missing(row)]
-        if not complete:  # what there is of the first, on the splits that it has
-            first = max(selection.members, key=lambda member: -len(self._missing(member[0])))
-            complete = [first]
-        self.trained = [arena.number for arena in self.arenas if arena not in self._missing(complete[0][0])]
-        if not self.trained:
-            return self._anything(selection)
-        return selection if len(complete) == len(selection.members) else _reduced(selection, complete, judge)
+        best = max((row for row, _ in selection.members), key=lambda row: judge.gain(row.predictions))
+        self.arenas = self._affordable_splits(best)
+        kept = self._affordable_members(selection, best)
+        self._evaluate([best, *(row for row, _ in kept if row is not best)])
+        complete = [(row, count) for row, count in kept if not self._missing(row)]
+        if complete:
+            part = selection if len(complete) == len(selection.members) else _part(selection, complete, judge)
+            if part.gain >= judge.gain(best.predictions):
+                self.trained = [arena.number for arena in self.arenas]
+                return part
+        if not self._trained_on(best):
+            self._evaluate([best], late=True)
+        self.trained = self._trained_on(best)
+        return _part(selection, [(best, 1)], judge) if self.trained else self._anything(selection, judge)
 
-    def _anything(self, selection: Selection) -> Selection:
-        """Whoever was trained on any split, where the time was over before the chosen were."""
-        ranked = [candidate for _, candidate in self.search.leaders()]
-        ranked += [each for each in self.search.candidates.values() if each not in ranked]
-        for candidate in ranked:
-            for rule in ("loss", "metric"):
-                row = Row(candidate.number, rule, candidate.config.model, ())
-                done = [arena for arena in self.arenas if arena not in self._missing(row)]
-                judged = [arena.name for arena in done if rule in candidate.judgements[arena.name].predictions]
-                if judged:
-                    self.trained = [arena.number for arena in done if arena.name in judged]
-                    known = next((member for member, _ in selection.members if member.number == row.number), None)
-                    judged_row = known or selection.members[0][0]
-                    kept = Row(row.number, rule, row.model, judged_row.predictions)
-                    return Selection(((kept, 1),), selection.gain, selection.crosswise, selection.single,
-                                     selection.single_crosswise)  # fmt: skip
-        first = selection.members[0][0]
-        self.end = max(self.end, time.monotonic())
-        self._evaluate([first], at_least_one=True)
-        self.trained = [arena.number for arena in self.arenas if arena not in self._missing(first)]
-        return Selection(((first, 1),), selection.gain, selection.crosswise, selection.single,
-                         selection.single_crosswise)  # fmt: skip
+    def _anything(self, selection: Selection, judge: Judge) -> Selection:
+        """The best of those that were judged and trained on any split, where the best of all could not be."""
+        rows = sorted(self.search.rows(judge.arenas), key=lambda row: -judge.gain(row.predictions))
+        for row in rows:
+            self.trained = self._trained_on(row)
+            if self.trained:
+                return _part(selection, [(row, 1)], judge)
+        raise TrainingError(f"there was no time to train anything on a split of {self.graph.name}; give it more time "
+                            "with --budget, the same command goes on")  # fmt: skip
+
+    def _trained_on(self, row: Row) -> list[int]:
+        """The numbers of the splits on which the model of a row is there."""
+        missing = self._missing(row)
+        return [arena.number for arena in self.arenas if arena not in missing]
 
     def _missing(self, row: Row) -> list[Arena]:
         """The splits on which the model of a row is not there."""
@@ -83,49 +83,56 @@ class Finish:
             seen.append(judgement.seconds / trainings)
         return max(seen, default=1.0)
 
-    def _affordable(self, selection: Selection, judge: Judge) -> Selection:
-        """As many of the members, those that count most first, as the time allows to train."""
+    def _affordable_splits(self, best: Row) -> list[Arena]:
+        """Those on which `best` is trained, and as many more as the time allows; one at least."""
+        missing = self._missing(best)
         left = max(0.0, self.end - time.monotonic())
-        kept: list[tuple[Row, int]] = []
-        for row, count in selection.members:
-            needed = self._seconds(row) * len(self._missing(row)) / self.executor.workers
-            if kept and needed > left:
-                continue
-            kept.append((row, count))
-            left -= needed
-        return selection if len(kept) == len(selection.members) else _reduced(selection, kept, judge)
+        fits = math.floor(left * self.executor.workers / max(self._seconds(best), 1e-3))
+        skipped = missing[fits:] if fits or len(missing) < len(self.arenas) else missing[1:]
+        return [arena for arena in self.arenas if arena not in skipped]
 
-    def _evaluate(self, rows: Sequence[Row], *, at_least_one: bool = False) -> None:
+    def _affordable_members(self, selection: Selection, best: Row) -> list[tuple[Row, int]]:
+        """`best` and as many other members, those that count most first, as the time allows to train."""
+        left = max(0.0, self.end - time.monotonic()) - self._needed(best)
+        kept = []
+        for row, count in selection.members:
+            needed = self._needed(row)
+            if row is best:
+                kept.append((row, count))
+            elif needed <= left:
+                kept.append((row, count))
+                left -= needed
+        return kept
+
+    def _needed(self, row: Row) -> float:
+        """Seconds until `row` is trained on all splits."""
+        return self._seconds(row) * len(self._missing(row)) / self.executor.workers
+
+    def _evaluate(self, rows: Sequence[Row], *, late: bool = False) -> None:
+        """Train `rows` where they are missing, until the end; `late`: after it, the first of them on one split."""
         wanted = dict.fromkeys((row.number, arena.number) for row in rows for arena in self._missing(row))
-        pairs = list(wanted)
+        pairs = list(wanted)[:1] if late else list(wanted)
+        if late:
+            self.end = time.monotonic() + max(1.0, 2 * self._seconds(rows[0]))
         arenas = {arena.number: arena for arena in self.arenas}
 
         def tasks() -> Iterator[Evaluation]:
             for index, (number, split) in enumerate(pairs):
                 left = self.end - time.monotonic()
-                if left <= 0 and not at_least_one:
+                if left <= 0:
                     return
-                share = left * self.executor.workers / (len(pairs) - index)
-                seconds, end = (60.0, math.inf) if at_least_one else (max(share, 0.1), self.end)
+                seconds = max(0.1, left * self.executor.workers / (len(pairs) - index))
                 config, stage = self.search.candidates[number].config, len(self.search.stages)
-                yield Evaluation(number, config, arenas[split], stage, EPOCHS, seconds, end, self.search.store)
-                if at_least_one:
-                    return
+                yield Evaluation(number, config, arenas[split], stage, EPOCHS, seconds, self.end, self.search.store)
 
         now = time.monotonic()
-        until = now + (120.0 if at_least_one else GRACE * max(1.0, self.end - now))
-        for task, outcome in self.executor.run(tasks(), until):
+        for task, outcome in self.executor.run(tasks(), now + GRACE * max(1.0, self.end - now)):
             self.search.record(task, outcome)
 
 
-def _reduced(selection: Selection, kept: Sequence[tuple[Row, int]], judge: Judge) -> Selection:
-    """A part of the members; the best of them alone where the rest is worse than that."""
-    part = Selection(tuple(kept), 0.0, selection.crosswise, selection.single, selection.single_crosswise)
-    together = judge.gain(part.blended())
-    best, _ = max(kept, key=lambda member: judge.gain(member[0].predictions))
-    single = judge.gain(best.predictions)
-    if together >= single:
-        return Selection(tuple(kept), together, min(selection.crosswise, together), selection.single,
-                         selection.single_crosswise)  # fmt: skip
-    return Selection(((best, 1),), single, min(selection.single_crosswise, single), selection.single,
-                     selection.single_crosswise)  # fmt: skip
+def _part(selection: Selection, kept: Sequence[tuple[Row, int]], judge: Judge) -> Selection:
+    """Some of the members, and what judged nodes say of these."""
+    part = replace(selection, members=tuple(kept))
+    gained = judge.gain(part.blended())
+    crosswise = selection.crosswise if len(kept) > 1 else selection.single_crosswise
+    return replace(part, gain=gained, crosswise=min(crosswise, gained))
