@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpcn import GPCNClassifier, Graph, save
+from gpcn import GPCNClassifier, Graph, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.explanation import can_be_explained
 from gpcn.joint_explanation import explain_average
 from gpcn.training.prediction import vote
 from gpcn.tuning.auto import auto, members, predictions, refitted
+from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.workspace.folder import open_run
 from tests.commands import in_process
@@ -101,6 +102,21 @@ def test_a_slow_model_does_not_eat_the_budget(ring: Graph, virtual: Callable[...
     assert len(result["tried"]) >= 3
     assert any("budget of 60 s was too small" in text and "would do" in text for text in result["warnings"])
     assert result["skipped"]
+
+
+def test_the_portfolio_comes_before_a_second_look_at_the_best(virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    """Two that end at once and one that leads are not enough to look at that one on further splits."""
+    graph = synthesize(nodes=1600, classes=3, degree=6, homophily=0.05, mixing="ring", splits=3, seed=3)
+    trivial = [Entry(f"spread {alpha}", "label-propagation", {"alpha": alpha, "layers": 1}) for alpha in (0.0, 0.5)]
+    slow = [Entry(f"logistic {lr}", "logistic", {"lr": lr, "patience": 1000}) for lr in (0.1, 0.01, 0.003, 0.001, 3e-4)]
+    links = [Entry(f"link {lr}", "link", {"lr": lr, "patience": 1000}) for lr in (0.1, 0.01, 0.003)]
+    virtual(lambda model: 0.02)
+    said: list[str] = []
+    auto(graph, SerialExecutor(graph), out=tmp_path, seconds=60, portfolio=[*trivial, *slow, *links], log=said.append)
+    tried = [text for text in said if text.startswith("tried: ")]
+    elsewhere = next(number for number, text in enumerate(tried) if "in split-01" in text and "spread" not in text)
+    before = {text.split(":")[1].strip() for text in tried[:elsewhere]}
+    assert len(before) == 10
 
 
 def test_even_one_second_gives_something(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:

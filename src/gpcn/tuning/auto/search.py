@@ -24,7 +24,7 @@ from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.tasks import Outcome
 
 KEEP = 3  # one in so many goes on to the next stage
-ENOUGH = 6  # candidates of a stage before any goes on, unless there will be no more
+ENOUGH = 6  # candidates of a stage before any goes on, unless there will be no more; who ends at once counts, too
 SHARES = (0.08, 0.15, 0.25, 0.4)  # of the time, for one evaluation of each stage at most
 LAST_SHARE = 0.25  # of the time in which new candidates have to give way to those that are ahead
 NO_NEW_SHARE = 0.1  # of the time in which a new candidate could not be judged in all arenas any more
@@ -185,7 +185,7 @@ class Search:
         """Somebody among the best of the stage before who has not begun this one."""
         ranked = self.ended(stage - 1)
         late = not self.portfolio or self.left < LAST_SHARE * (self.end - self.start)
-        if not ranked or (len(ranked) < ENOUGH // stage and not late):
+        if not ranked or (len(ranked) < ENOUGH and not late):
             return None
         count = max(1, math.ceil(len(ranked) / KEEP))
         for _, candidate in ranked[:count]:
