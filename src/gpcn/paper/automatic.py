@@ -34,9 +34,10 @@ INTRODUCTION = """## Without any hyperparameter: `auto`
 `gpcn auto DATASET --budget 5m --jobs 1`, run by itself on each split with one core (`benchmarks/auto.py`): the mean
 test score, the interval that it expected from judged nodes alone, and what it chose. What it tries first was put in
 order without the graph and its kin (`benchmarks/portfolio.py`), of entries that people wrote down knowing these
-benchmarks. Beside it, on the same splits: the model of `gpcn compare` with default settings that has the highest test
-score, which nobody can choose before; the row of the family with settings searched for this dataset that validation
-prefers; and the best row of any method that the paper prints, which is over all splits. Every run is in `auto.csv`.
+benchmarks. Beside it, on the same splits unless it says so: the model of `gpcn compare` with default settings that has
+the highest test score, which nobody can choose before; the row of the family with settings searched for this dataset
+that validation prefers; and the best row of any method that the paper prints, which is over all splits. Every run is in
+`auto.csv`.
 """
 HEADER = (
     "| dataset | splits | auto | expected | best default | family, tuned | best in the paper | chosen |",
@@ -72,7 +73,7 @@ def comparison(
                 "splits": [int(number) for number in numbers],
                 "auto": float(np.mean([float(row["test"]) for row in runs])),
                 "runs": runs,
-                "default": _best_default(defaults, dataset, numbers),
+                "default": _best_default(defaults, dataset, runs),
                 "tuned": _tuned_family(table, splits, dataset, numbers),
                 "published": published.best(dataset),
             }
@@ -80,17 +81,23 @@ def comparison(
     return compared
 
 
-def _best_default(defaults: Sequence[Row], dataset: str, numbers: Sequence[str]) -> dict[str, Any] | None:
+def _best_default(defaults: Sequence[Row], dataset: str, runs: Sequence[Row]) -> dict[str, Any] | None:
+    """On the splits of `runs` on which defaults were measured; `auto` is the mean of the runs there."""
+    automatic = {row["split"]: float(row["test"]) for row in runs}
     tests: dict[str, dict[str, float]] = {}
     for row in defaults:
-        if row["dataset"] == dataset and row["split"] in numbers and row["test"]:
+        if row["dataset"] == dataset and row["split"] in automatic and row["test"]:
             tests.setdefault(row["model"], {})[row["split"]] = float(row["test"])
-    complete = {model: list(scores.values()) for model, scores in tests.items() if len(scores) == len(numbers)}
-    best = max(complete, key=lambda model: np.mean(complete[model]), default=None)
-    if best is None:
+    if not tests:
         return None
+    numbers = sorted(set.union(*(set(scores) for scores in tests.values())), key=int)
+    complete = {model: list(scores.values()) for model, scores in tests.items() if len(scores) == len(numbers)}
+    if not complete:
+        return None
+    best = max(complete, key=lambda model: np.mean(complete[model]))
     spread = np.std(complete[best], ddof=1) if len(numbers) > 1 else 0.0
-    return _scored(best, float(np.mean(complete[best])), float(spread))
+    beside = {"splits": [int(number) for number in numbers], "auto": np.mean([automatic[number] for number in numbers])}
+    return _scored(best, float(np.mean(complete[best])), float(spread)) | beside
 
 
 def _tuned_family(
@@ -117,8 +124,9 @@ def _scored(method: str, test: float, std: float) -> dict[str, Any]:
 
 
 def reaches_default(row: dict[str, Any]) -> bool | None:
-    """Whether `auto` is at or above the best default minus half its std."""
-    return None if row["default"] is None else row["auto"] >= row["default"]["test"] - row["default"]["std"] / 2
+    """Whether `auto` is at or above the best default minus half its std, on the splits of both."""
+    best = row["default"]
+    return None if best is None else bool(best["auto"] >= best["test"] - best["std"] / 2)
 
 
 def reaches_published(row: dict[str, Any]) -> bool | None:
@@ -135,7 +143,7 @@ def section(automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[R
     for row in compared:
         intervals = "; ".join(map(_interval, row["runs"]))
         cells = [row["dataset"], ", ".join(map(str, row["splits"])), f"{row['auto']:.2f}", intervals]
-        cells += [_beside(row["default"]), _beside(row["tuned"])]
+        cells += [_beside_default(row), _beside(row["tuned"])]
         best = row["published"]
         cells += ["–" if best is None else f"{best[0]} {best[1].mean:.2f} ± {best[1].std:.2f}"]
         cells += ["; ".join(run["chosen"] for run in row["runs"])]
@@ -163,6 +171,15 @@ def _summary(compared: Sequence[dict[str, Any]], automatic: Sequence[Row]) -> st
 def _interval(run: Row) -> str:
     text = f"{float(run['expected_low']):.1f} to {float(run['expected_high']):.1f}"
     return text if _covered(run) else f"{text} (missed)"
+
+
+def _beside_default(row: dict[str, Any]) -> str:
+    """The best default, and where it was measured if that is not where `auto` was."""
+    best = row["default"]
+    if best is None or best["splits"] == row["splits"]:
+        return _beside(best)
+    where = ", ".join(map(str, best["splits"]))
+    return f"{_beside(best)} (split {where}; auto {best['auto']:.2f})"
 
 
 def _beside(row: dict[str, Any] | None) -> str:
