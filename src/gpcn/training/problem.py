@@ -16,6 +16,7 @@ from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.base import Features
 from gpcn.nn.randomness import drawing_from
 from gpcn.training import memory_estimate
+from gpcn.training.company import ALONE, Company
 from gpcn.training.config import TrainConfig
 from gpcn.types import UNKNOWN
 
@@ -47,6 +48,7 @@ class Problem:
     labels: Tensor
     device: torch.device
     structure: Structure
+    company: Company = ALONE
 
     @classmethod
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
