@@ -32,6 +32,8 @@ def offsets_of(graph: Graph, parts: int) -> Any:
 
 def part_of(graph: Graph, config: TrainConfig, workers: Workers) -> PartProblem:
     """The problem of one worker, cut out of a graph that fits into memory."""
+    if config["normalize_features"]:
+        graph = graph.with_row_normalized_features()
     offsets = offsets_of(graph, workers.size)
     start, stop = offsets[workers.rank], offsets[workers.rank + 1]
 
@@ -43,7 +45,7 @@ def part_of(graph: Graph, config: TrainConfig, workers: Workers) -> PartProblem:
 
     links = PartAdjacency(
         rows(graph.adjacency),
-        {name: rows(each) for name, each in graph.relations.items()},
+        {name: rows(matrix) for name, matrix in graph.relations.items()},
         workers,
         offsets,
         direction=config["direction"],

@@ -30,8 +30,6 @@ class PartAdjacency(Adjacency):
         direction: how links are read where a model does not say.
     """
 
-    whole = False
-
     def __init__(
         self,
         links: Rows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 from gpcn.distributed.halo import Offsets
 from gpcn.distributed.part_adjacency import PartAdjacency
 from gpcn.distributed.workers import Workers
+from gpcn.errors import ConfigError
 from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.bank_model import BankModel
 from gpcn.nn.layers import Linear
@@ -19,6 +20,20 @@ from gpcn.nn.polynomial import choose_order
 from gpcn.nn.randomness import RowRange, building_for, drawing_from
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
+
+MODELS = (
+    "gpcn",
+    "gpcn-link",
+    "agpcn",
+    "agpcn-link",
+    "generalized-gpcn",
+    "multi-gpcn",
+    "multi-gpcn-link",
+    "mlp",
+    "sgc",
+    "link",
+)
+"""What several workers train exactly as one machine does."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +48,21 @@ class PartGraph:
     positive: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PartProblem(Problem):
-    """`Problem` of the nodes of one worker."""
+    """`Problem` of the nodes of one worker; `offsets` say who has which."""
 
-    offsets: Offsets | None = None
+    offsets: Offsets
+
+    @property
+    def in_parts(self) -> bool:
+        """Always, even where one worker has them all."""
+        return True
 
     def build(self, config: TrainConfig, generator: torch.Generator | None = None) -> NodeClassifier:
         """The model with the rows of its weights per node that belong here; all other weights are alike everywhere."""
+        check_supported(config)
         rank, offsets = self.company.rank, self.offsets
-        assert offsets is not None
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
@@ -57,12 +77,21 @@ class PartProblem(Problem):
 
     def _order(self, model: BankModel) -> Any:
         """The cheaper order for the whole graph, for all workers must take the same."""
-        assert self.offsets is not None
         reading = model.read(self.adjacency, None, self.graph.num_nodes)
         entries = [round(self.company.total(operator.nnz)) for operator in reading.operators]
-        last = model.features.layers[-1]
-        assert isinstance(last, Linear)
+        last = cast(Linear, model.features.layers[-1])
         return choose_order(int(self.offsets[-1]), entries, last.weight.shape[1], model.num_classes, model.depths)
+
+
+def check_supported(config: TrainConfig) -> None:
+    """Refuse what several workers would not compute exactly as one machine does."""
+    if config.model not in MODELS:
+        raise ConfigError(f"{config.model} cannot be trained by several workers; expected {' or '.join(MODELS)}")
+    settings = config.hyperparameters
+    if settings.get("norm") == "batch" and int(settings.get("blocks", 1)) > 1:
+        raise ConfigError("norm=batch needs all nodes on one machine; use norm=layer or norm=none")
+    if config.model == "link" and float(settings.get("dropout", 0.0)) > 0:
+        raise ConfigError("dropout of link needs all links on one machine; use dropout=0")
 
 
 def split_here(nodes: np.ndarray[Any, np.dtype[np.int64]], offsets: Offsets, rank: int) -> Tensor:

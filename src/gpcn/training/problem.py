@@ -86,6 +86,11 @@ class Problem:
         return cls(prepared, x, adjacency, labels, torch.device(device), structure or Structure.of(graph))
 
     @property
+    def in_parts(self) -> bool:
+        """Whether other nodes of the graph may be elsewhere."""
+        return False
+
+    @property
     def dtype(self) -> torch.dtype:
         """The type of the features."""
         return self.x.dtype

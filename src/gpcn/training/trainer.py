@@ -72,7 +72,7 @@ class Trainer(TrainingLoop):
     def _direct(self, judged: Tensor) -> DirectPass | None:
         """The training pass written out, where that covers the model."""
         x, adjacency = self.problem.x, self.problem.adjacency
-        if self.problem.company.size > 1 or not covers(self.model, x, adjacency):
+        if self.problem.in_parts or not covers(self.model, x, adjacency):
             return None
         return DirectPass(self.model, x, adjacency, self.train, self.train_labels, self.class_weights, judged)
 
