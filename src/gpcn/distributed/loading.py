@@ -20,9 +20,7 @@ from gpcn.nn.operator import SparseOperator
 from gpcn.training.config import TrainConfig
 
 
-def load_part(
-    root: Path, manifest: Manifest, config: TrainConfig, workers: Workers, dtype: torch.dtype = torch.float32
-) -> tuple[PartProblem, PartData]:
+def load_part(root: Path, manifest: Manifest, config: TrainConfig, workers: Workers) -> tuple[PartProblem, PartData]:
     """The part of this worker, which reads no other; all workers do this together."""
     if workers.size != manifest.parts:
         raise ConfigError(
@@ -30,7 +28,7 @@ def load_part(
             f"{manifest.parts}, or write it again with gpcn shard --parts {workers.size}"
         )
     data = PartData.read(root, manifest, workers.rank)
-    return problem_of(data, manifest, config, workers, dtype), data
+    return problem_of(data, manifest, config, workers, torch.get_default_dtype()), data
 
 
 def problem_of(

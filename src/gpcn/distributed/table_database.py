@@ -88,7 +88,7 @@ class TableDatabase:
     def table(self, sql: str) -> pa.Table:
         """The rows of a query."""
         with self.errors():
-            return self._connection.execute(sql).to_arrow_table()
+            return self._connection.sql(sql).to_arrow_table()
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query that gives few."""

@@ -37,6 +37,7 @@ from gpcn.distributed.table_database import TableDatabase, literal, quoted
 from gpcn.locking import locked
 from gpcn.metric_choice import default_metric, positive_class
 from gpcn.preparation.preparation import Preparation
+from gpcn.training.metrics import definition
 
 
 def shard_tables(
@@ -46,6 +47,7 @@ def shard_tables(
     *,
     memory: str = "4GB",
     source: dict[str, Any] | None = None,
+    metric: str | None = None,
     progress: Progress | None = None,
 ) -> Manifest:
     """Write the graph of `tables` into the folder `out` in `parts`; the same call again writes what is missing.
@@ -56,6 +58,7 @@ def shard_tables(
         parts: how many workers it is for.
         memory: what DuckDB may use; beside it there are 24 bytes per node, and the features of one part.
         source: where the tables are, for prediction later.
+        metric: how predictions are judged (default: as the classes are shared out).
         progress: called after every part.
     """
     root = Path(out)
@@ -65,7 +68,7 @@ def shard_tables(
         (root / FILE).unlink(missing_ok=True)
         database = _opened(root / ".tables" / f"{owner[:16]}.duckdb", memory)
         try:
-            manifest = _write(_Sharding(database, tables, root, parts, owner), source, progress)
+            manifest = _write(_Sharding(database, tables, root, parts, owner), source, metric, progress)
         finally:
             database.close()
         manifest.write(root)
@@ -97,7 +100,9 @@ def _owner(tables: Tables, parts: int) -> str:
     return hashlib.sha256(json.dumps([files, asdict(tables.columns), tables.name, parts]).encode()).hexdigest()
 
 
-def _write(sharding: _Sharding, source: dict[str, Any] | None, progress: Progress | None) -> Manifest:
+def _write(
+    sharding: _Sharding, source: dict[str, Any] | None, metric: str | None, progress: Progress | None
+) -> Manifest:
     database = sharding.database
     columns = settle(database, sharding.tables)
     join(database, sharding.tables, columns)
@@ -122,7 +127,7 @@ def _write(sharding: _Sharding, source: dict[str, Any] | None, progress: Progres
     feature_names = preparation.feature_names
     about = {
         "name": sharding.tables.name,
-        "metric": default_metric(labels, label_names)[0],
+        "metric": definition(metric or default_metric(labels, label_names)[0]).name,
         "fingerprint": hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
         "nodes": int(offsets[-1]),
         "features": len(feature_names),

@@ -40,6 +40,17 @@ class Workers:
         dist.all_gather(parts, own)
         return torch.stack(parts)
 
+    def agree(self, numbers: Sequence[int]) -> bool:
+        """Whether all workers have the same numbers."""
+        lengths = self.gather_integers([len(numbers)])
+        return bool((lengths == len(numbers)).all()) and bool(
+            (self.gather_integers(numbers) == torch.tensor(numbers)).all()
+        )
+
+    def wait_for_all(self) -> None:
+        """Go on when all workers are here."""
+        self.total(0.0)
+
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         """Replace every gradient by its sum over all workers, in one message."""
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]

@@ -1,0 +1,86 @@
+"""What Ray Train calls in each of its workers, whose process group is there already.
+
+What a user can mend (a missing part, a loss that is not finite) is written down as one sentence and ends the training
+at once; what a lost worker causes is raised, so that Ray starts all workers again.
+"""
+
+from __future__ import annotations
+
+import platform
+import socket
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from gpcn import errors
+from gpcn.distributed.part_training import train_part
+from gpcn.distributed.workers import Workers
+from gpcn.errors import ConfigError, GpcnError
+from gpcn.schema import anything, fields, text
+from gpcn.sealed import FORMAT, read_sealed, write_sealed
+
+PACKAGES = ("gpcn", "torch", "numpy")
+_check = fields({"format": anything, "kind": text, "sentence": text})
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all machines."""
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
+
+
+def check_versions(expected: Mapping[str, str]) -> None:
+    """Refuse a worker with other packages than the machine that started the training."""
+    for name, version in versions().items():
+        if version != expected[name]:
+            raise ConfigError(
+                f"the worker on {socket.gethostname()} has {name} {version}, and the machine that started the training "
+                f"{expected[name]}; install the same version on all"
+            )
+
+
+def work(settings: Mapping[str, Any]) -> None:
+    """Train this worker's part; `settings` are plain data."""
+    out = Path(settings["out"])
+    torch.set_num_threads(int(settings["threads"]))
+    try:
+        check_versions(settings["versions"])
+        if not out.is_dir():
+            raise ConfigError(f"the worker on {socket.gethostname()} does not see {out}; it must lie where all see it")
+        train_part(
+            Path(settings["shards"]), out, settings["splits"], Workers(), save_every=float(settings["save_every"])
+        )
+    except GpcnError as error:
+        write_failure(out, dist.get_rank(), error)
+        dist.destroy_process_group()  # whoever waits for this worker is told so
+    except RuntimeError:
+        if read_failure(out) is None:  # a lost worker; with a failure, the consequence of it
+            raise
+
+
+def write_failure(out: Path, rank: int, error: GpcnError) -> None:
+    """Keep why a training cannot go on."""
+    payload = {"format": FORMAT, "kind": type(error).__name__, "sentence": str(error)}
+    write_sealed(_failure(out, rank), payload)
+
+
+def read_failure(out: Path) -> GpcnError | None:
+    """Why the training in `out` cannot go on, if somebody said so; of several workers the first."""
+    for file in sorted(out.glob(_failure(out, "*").name)):
+        payload = read_sealed(file, _check, "run the same command again")
+        kind = getattr(errors, payload["kind"], GpcnError)
+        return kind(payload["sentence"]) if issubclass(kind, GpcnError) else GpcnError(payload["sentence"])
+    return None
+
+
+def forget_failures(out: Path) -> None:
+    """Take away what an earlier attempt said."""
+    for file in out.glob(_failure(out, "*").name):
+        file.unlink()
+
+
+def _failure(out: Path, rank: int | str) -> Path:
+    return out / f".failed-{rank}.json"
