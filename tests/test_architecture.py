@@ -62,7 +62,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     | {"explained_model", "explanation", "class_explanation", "sentences"},
     "partial_labels": {"types"},
     "workspace": CORE
-    | {"data", "nn", "training", "split_plan", "tuning", "explanation", "joint_explanation"}
+    | {"data", "nn", "training", "distributed", "split_plan", "tuning", "explanation", "joint_explanation"}
     | {"class_explanation", "report", "workspace"},
     "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},
 }

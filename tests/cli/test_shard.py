@@ -9,7 +9,7 @@ import pytest
 
 from gpcn import synthesize
 from gpcn.data import native
-from gpcn.distributed.manifest import Manifest
+from gpcn.data.parts.manifest import Manifest
 from tests.commands import in_process
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gpcn import Graph, TrainConfig, synthesize
-from gpcn.distributed.manifest import Manifest, part_folder
+from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.distributed.part_run import folder_of, open_or_create
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.shards import shard

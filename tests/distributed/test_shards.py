@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import Graph, synthesize
+from gpcn.data.parts.manifest import Manifest, part_folder
+from gpcn.data.parts.tables import PartData
 from gpcn.distributed.balance import balanced_offsets
-from gpcn.distributed.manifest import Manifest, part_folder
-from gpcn.distributed.part_tables import PartData
 from gpcn.distributed.shards import shard
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.types import ROLES

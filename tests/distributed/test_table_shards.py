@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 from gpcn import load
 from gpcn.data.columns import Columns
+from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.tables import PartData
 from gpcn.distributed.joined_tables import Tables
-from gpcn.distributed.manifest import Manifest
-from gpcn.distributed.part_tables import PartData
 from gpcn.distributed.table_database import files_of
 from gpcn.distributed.table_shards import shard_tables
 from gpcn.errors import ConfigError, DataError

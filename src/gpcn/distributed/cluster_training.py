@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpcn.distributed.manifest import Manifest
+from gpcn.data.parts.manifest import Manifest
 from gpcn.distributed.part_problem import check_supported
 from gpcn.distributed.part_run import open_or_create
 from gpcn.distributed.worker_process import forget_failures, read_failure, versions, work

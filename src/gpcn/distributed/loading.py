@@ -9,15 +9,16 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from gpcn.distributed.manifest import Manifest
+from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.tables import PartData
 from gpcn.distributed.part_adjacency import PartAdjacency
 from gpcn.distributed.part_problem import PartGraph, PartProblem
-from gpcn.distributed.part_tables import PartData
 from gpcn.distributed.workers import Workers
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn.operator import SparseOperator
 from gpcn.training.config import TrainConfig
+from gpcn.training.problem import Structure
 
 
 def load_part(root: Path, manifest: Manifest, config: TrainConfig, workers: Workers) -> tuple[PartProblem, PartData]:
@@ -53,7 +54,16 @@ def problem_of(
         x = torch.tensor(features, dtype=dtype)
     labels = torch.from_numpy(data.labels)
     cpu = torch.device("cpu")
-    return PartProblem(cast(Graph, graph), x, links, labels, cpu, manifest.structure, workers, offsets=offsets)
+    return PartProblem(
+        cast(Graph, graph),
+        x,
+        links,
+        labels,
+        cpu,
+        Structure(manifest.directed, manifest.relations),
+        workers,
+        offsets=offsets,
+    )
 
 
 def _row_normalized(features: Any) -> Any:

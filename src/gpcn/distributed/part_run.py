@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpcn.distributed.manifest import Manifest, part_folder
+from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
 from gpcn.training.folders import refuse_other_kinds, with_relative_paths

@@ -13,13 +13,13 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from gpcn.data.parts.files import write_table
+from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.tables import PartData, PartSplit
 from gpcn.distributed.loading import load_part
-from gpcn.distributed.manifest import Manifest
 from gpcn.distributed.part_checkpoints import PartCheckpoints
-from gpcn.distributed.part_files import write_table
 from gpcn.distributed.part_problem import PartProblem
 from gpcn.distributed.part_run import PREDICTIONS, folder_of, part_key
-from gpcn.distributed.part_tables import PartData, PartSplit
 from gpcn.distributed.workers import Workers
 from gpcn.errors import TrainingError
 from gpcn.graph import Split

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from gpcn.data.parts.files import finished_part, write_part
+from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.data.parts.tables import PartData, PartSplit
 from gpcn.distributed.balance import balanced_offsets
 from gpcn.distributed.halo import Offsets
-from gpcn.distributed.manifest import FILE, Manifest, part_folder
-from gpcn.distributed.part_files import finished_part, write_part
-from gpcn.distributed.part_tables import PartData, PartSplit
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
 from gpcn.locking import locked

@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 
 from gpcn.data.columns import Columns
+from gpcn.data.parts.files import finished_part, seal_part, write_table
+from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.data.parts.tables import feature_table
 from gpcn.distributed.balance import balanced_offsets
 from gpcn.distributed.joined_tables import (
     Tables,
@@ -28,9 +31,6 @@ from gpcn.distributed.joined_tables import (
     role_code,
     settle,
 )
-from gpcn.distributed.manifest import FILE, Manifest, part_folder
-from gpcn.distributed.part_files import finished_part, seal_part, write_table
-from gpcn.distributed.part_tables import feature_table
 from gpcn.distributed.shards import Progress, refuse_foreign, remove_other_parts
 from gpcn.distributed.streamed_features import fit_preparation
 from gpcn.distributed.table_database import TableDatabase, literal, quoted

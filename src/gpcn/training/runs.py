@@ -315,6 +315,14 @@ def create(path: Path, config: TrainConfig, about: dict[str, Any], node_ids: Seq
     return run
 
 
+def name_nodes(run: Run, node_ids: Sequence[str]) -> Run:
+    """The run with the names of its nodes, which were not at hand when it was created."""
+    write_node_ids(node_ids, run.path / "node_ids.npz")
+    named = replace(run, files={**run.files, "node_ids.npz": file_digest(run.path / "node_ids.npz")})
+    _write_config(named)
+    return named
+
+
 def _check_same_graph(run: Run, graph: Graph) -> None:
     about = json.loads(json.dumps(describe(graph, None)))
     if any(run.graph.get(key) != about[key] for key in ("fingerprint", "metric", "classes", "features")):

@@ -20,11 +20,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.distributed.manifest import Manifest
-from gpcn.distributed.part_adjacency import Rows
-from gpcn.distributed.part_files import column, read_table
+from gpcn.data.parts.files import column, read_table
+from gpcn.data.parts.manifest import Manifest
 from gpcn.errors import CheckpointError
 from gpcn.types import ROLES, IntVector
+
+Rows = tuple[sp.csr_array, sp.csr_array]
+"""Links from the nodes of a part and links to them, `[nodes here, N]` each."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class PartData:
 
         def rows(name: str) -> Rows:
             outgoing = _matrix(read_table(folder, f"{name}-out", digests), start, stop, total)
-            if not manifest.structure.directed:
+            if not manifest.directed:
                 return outgoing, outgoing
             return outgoing, _matrix(read_table(folder, f"{name}-in", digests), start, stop, total)
 
@@ -90,7 +92,7 @@ class PartData:
         return cls(
             start=start,
             links=rows("links"),
-            relations={name: rows(f"relation-{number}") for number, name in enumerate(manifest.structure.relations)},
+            relations={name: rows(f"relation-{number}") for number, name in enumerate(manifest.relations)},
             features=matrix,
             labels=column(nodes, "label").astype(np.int64),
             splits=tuple(_split(column(nodes, f"split_{number}")) for number in range(manifest.splits)),

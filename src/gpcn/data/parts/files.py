@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpcn.atomic import replacing
-from gpcn.distributed.manifest import ADVICE
+from gpcn.data.parts.manifest import ADVICE
 from gpcn.errors import CheckpointError
 from gpcn.schema import anything, fields, mapping_of, text
 from gpcn.sealed import FORMAT, check_file, file_digest, read_sealed, write_sealed

@@ -1,7 +1,7 @@
 """`Manifest`: what a graph cut into parts is, which files it consists of, and their checksums.
 
 DIR/manifest.json   written last: from then on the graph is complete
-DIR/part-0000/      Parquet files (`part_tables`) and part.json, which says that the part is
+DIR/part-0000/      Parquet files (`tables`) and part.json, which says that the part is
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gpcn.distributed.halo import Offsets
 from gpcn.errors import CheckpointError, DataError
 from gpcn.schema import anything, count, fields, flag, list_of, mapping_of, one_of, record, text
 from gpcn.sealed import FORMAT, read_sealed, write_sealed
-from gpcn.training.problem import Structure
+from gpcn.types import IntVector
 
 LAYOUT = 1
 FILE = "manifest.json"
@@ -53,11 +52,16 @@ class Manifest:
         return len(self.files)
 
     @property
-    def structure(self) -> Structure:
-        """What kinds of links there are."""
-        return Structure(bool(self.graph["directed"]), tuple(self.graph["relations"]))
+    def directed(self) -> bool:
+        """Whether links have a direction, of any type."""
+        return bool(self.graph["directed"])
 
-    def ranges(self) -> Offsets:
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The types of links."""
+        return tuple(self.graph["relations"])
+
+    def ranges(self) -> IntVector:
         """The offsets as an array."""
         return np.array(self.offsets, dtype=np.int64)
 
