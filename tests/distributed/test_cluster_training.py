@@ -35,7 +35,7 @@ from gpcn.tuning.executors.connection import connect, load_ray
 
 os.environ["GLOO_SOCKET_IFNAME"] = "lo"
 connect(load_ray(local=True), 2, None)
-settings = ["--set", "epochs=1500", "--set", "patience=100000", "--set", "hidden=4", "--seed", "3"]
+settings = ["--set", "epochs=600", "--set", "patience=100000", "--set", "hidden=4", "--seed", "3"]
 sys.argv = ["gpcn", "train", str(shards), "--engine", "ray", "--workers", "2", "--model", "gpcn-link", *settings]
 sys.argv += ["--out", str(out / "undisturbed"), "--save-every", "1000"]
 main()
@@ -72,7 +72,7 @@ def kill():
 
 
 threading.Thread(target=kill, daemon=True).start()
-config = TrainConfig.of("gpcn-link", epochs=1500, patience=100000, hidden=4, seed=3)
+config = TrainConfig.of("gpcn-link", epochs=600, patience=100000, hidden=4, seed=3)
 train_on_cluster(shards, config, out / "disturbed", save_every=0.2, timeout=60)
 print("finished", flush=True)
 try:

@@ -6,6 +6,7 @@ at once; what a lost worker causes is raised, so that Ray starts all workers aga
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import socket
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ import torch.distributed as dist
 from gpcn import errors
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.workers import Workers
-from gpcn.errors import ConfigError, GpcnError
+from gpcn.errors import ConfigError, DataError, GpcnError
 from gpcn.schema import anything, fields, text
 from gpcn.sealed import FORMAT, read_sealed, write_sealed
 
@@ -56,6 +57,8 @@ def work(settings: Mapping[str, Any]) -> None:
     except GpcnError as error:
         write_failure(out, dist.get_rank(), error)
         dist.destroy_process_group()  # whoever waits for this worker is told so
+        if read_failure(out) is None:
+            raise
     except RuntimeError:
         if read_failure(out) is None:  # a lost worker; with a failure, the consequence of it
             raise
@@ -64,7 +67,8 @@ def work(settings: Mapping[str, Any]) -> None:
 def write_failure(out: Path, rank: int, error: GpcnError) -> None:
     """Keep why a training cannot go on."""
     payload = {"format": FORMAT, "kind": type(error).__name__, "sentence": str(error)}
-    write_sealed(_failure(out, rank), payload)
+    with contextlib.suppress(DataError):  # where storage is full, even this may not fit
+        write_sealed(_failure(out, rank), payload)
 
 
 def read_failure(out: Path) -> GpcnError | None:

@@ -109,7 +109,7 @@ class Manifest:
 
 def is_sharded(path: str | Path) -> bool:
     """Whether a folder holds a graph in parts."""
-    return (Path(path) / FILE).is_file()
+    return (Path(path) / FILE).is_file() and any(Path(path).glob("part-*"))
 
 
 def part_folder(root: Path, part: int) -> Path:
