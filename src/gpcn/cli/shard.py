@@ -43,9 +43,10 @@ def shard(
 
     Example: [bold]gpcn shard 'edges/*.parquet' --nodes 'nodes/*.parquet' --parts 16 --memory 4GB --out parts[/bold]
     """
+    notes: tuple[str, ...] = ()
     with parts_progress() as progress:
         if memory is not None or _is_pattern(graph) or _is_pattern(str(options.nodes or "")):
-            manifest, notes = _stream(graph, options, splitting, parts, out, memory or STREAMED, metric, progress), ()
+            manifest = _stream(graph, options, splitting, parts, out, memory or STREAMED, metric, progress)
         else:
             from gpcn.distributed.shards import shard as write
 

@@ -123,12 +123,12 @@ def prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Table:
 def _metrics(problem: PartProblem, split: PartSplit, probabilities: Tensor) -> dict[str, Any]:
     """By role, how good predictions are for the nodes of all workers."""
     graph, company = problem.graph, problem.company
-    found = {}
+    metrics = {}
     for role in ROLES:
         nodes = torch.from_numpy(getattr(split, role))
-        everywhere = company.gather(probabilities[nodes]), company.gather(problem.labels[nodes])
-        found[role] = evaluate(*(rows.numpy() for rows in everywhere), graph.metric, graph.positive)
-    return found
+        rows, labels = company.gather(probabilities[nodes]), company.gather(problem.labels[nodes])
+        metrics[role] = evaluate(rows.numpy(), labels.numpy(), graph.metric, graph.positive)
+    return metrics
 
 
 def _count_parameters(trainer: Trainer, workers: Workers) -> int:
