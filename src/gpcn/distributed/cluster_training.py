@@ -95,6 +95,7 @@ def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int
     if address is None and sys.platform == "linux":
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # else gloo listens where other machines can reach it
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(round(timeout)))
     ray = load_ray(local=address is None)
     ours = not ray.is_initialized()
     if ours:
