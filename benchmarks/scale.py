@@ -180,11 +180,10 @@ def formula(trainer: Any, workers: Any, width: int) -> float:
     forward, backward = (
         sum(rows.numel() for rows in matrix.exchange.outgoing) for matrix in (operator.matrix, operator.transposed)
     )
-    products = LAYERS + bool(trainer.model.links)
     share = 2 * (workers.size - 1) / workers.size
     shared = sum(weight.numel() for weight in trainer.shared)
     longest = int(workers.gather_integers([len(trainer.val)]).max())
-    return 4 * (products * width * (forward + backward) + share * shared + longest * CLASSES * (workers.size - 1))
+    return 4 * (LAYERS * width * (forward + backward) + share * shared + longest * CLASSES * (workers.size - 1))
 
 
 def peak() -> int:

@@ -36,7 +36,10 @@ def report(
     Example: [bold]gpcn report runs --out report.html[/bold]
     """
     from gpcn import report as room
+    from gpcn.distributed.assembled import assemble
 
+    for path in paths:
+        assemble(Path(path))
     written = room.write(paths, out, mirror=mirror, graph=graph, nodes=nodes, names_nodes=not hide_nodes)
     if json:
         print_json(written)
