@@ -20,6 +20,7 @@ from gpcn import synthesize
 from gpcn.distributed.part_run import folder_of
 from gpcn.distributed.shards import shard
 from gpcn.training.runs import Run
+from tests.tuning.processes import below
 
 pytest.importorskip("ray")
 KILLS = int(os.environ.get("GPCN_KILLS", "10"))
@@ -35,23 +36,7 @@ def start(shards: Path, out: Path) -> subprocess.Popen[bytes]:
 
 def workers_below(ancestor: int) -> list[int]:
     """The training workers that descend from a process."""
-    parents, workers = {}, []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if b"RayTrainWorker" in (folder / "cmdline").read_bytes():
-                workers.append(int(folder.name))
-        except OSError:
-            continue
-
-    def descends(process: int) -> bool:
-        while process in parents:
-            process = parents[process]
-            if process == ancestor:
-                return True
-        return False
-
-    return [worker for worker in workers if descends(worker)]
+    return [pid for pid, words in below(ancestor).items() if "RayTrainWorker" in words]
 
 
 def epochs_in(run: Path) -> set[str]:
