@@ -36,22 +36,22 @@ from gpcn.tuning.executors.connection import connect, load_ray
 
 os.environ["GLOO_SOCKET_IFNAME"] = "lo"
 connect(load_ray(local=True), 2, None)
-settings = ["--set", "epochs=600", "--set", "patience=100000", "--set", "hidden=4", "--seed", "3"]
+settings = ["--set", "epochs=300", "--set", "patience=100000", "--set", "hidden=4", "--seed", "3"]
 sys.argv = ["gpcn", "train", str(shards), "--engine", "ray", "--workers", "2", "--model", "gpcn-link", *settings]
 sys.argv += ["--out", str(out / "undisturbed"), "--save-every", "1000"]
 main()
 
 
 def workers():
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes()
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if b"RayTrainWorker" in words and parent == raylet(): found.append(int(folder.name))
-    return found
+        if b"RayTrainWorker" in words and parent == raylet(): pids.append(int(folder.name))
+    return pids
 
 
 def raylet():
@@ -73,7 +73,7 @@ def kill():
 
 
 threading.Thread(target=kill, daemon=True).start()
-config = TrainConfig.of("gpcn-link", epochs=600, patience=100000, hidden=4, seed=3)
+config = TrainConfig.of("gpcn-link", epochs=300, patience=100000, hidden=4, seed=3)
 train_on_cluster(shards, config, out / "disturbed", save_every=0.2, timeout=60)
 print("finished", flush=True)
 try:
@@ -95,7 +95,7 @@ def test_the_command_a_killed_worker_and_a_missing_part(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     words = [sys.executable, script, tmp_path / "parts", tmp_path / "broken", tmp_path]
-    answer = subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | NICE, timeout=900)
+    answer = subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | NICE, timeout=1800)
     assert answer.returncode == 0, answer.stderr[-3000:]
     assert "gpcn-link on" in answer.stdout
     assert "killed\nfinished\n" in answer.stdout
