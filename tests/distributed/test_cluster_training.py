@@ -69,7 +69,7 @@ def kill():
     while not (list(run.glob("part-0000/checkpoint-*.json")) and list(run.glob("part-0001/checkpoint-*.json"))):
         time.sleep(0.05)
     os.kill(workers()[0], signal.SIGKILL)
-    print("killed", flush=True)
+    print("killed", file=sys.__stdout__, flush=True)
 
 
 threading.Thread(target=kill, daemon=True).start()

@@ -106,7 +106,8 @@ def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int
         trainer = _trainer(settings, parts, retries, timeout, storage)
         out, error = Path(settings["out"]), None
         try:
-            trainer.fit()
+            with contextlib.redirect_stdout(sys.stderr):  # Ray says there which workers died; results go to stdout
+                trainer.fit()
         except _training_errors() as failure:
             error = failure
         failed = read_failure(out)
