@@ -77,7 +77,7 @@ config = TrainConfig.of("gpcn-link", epochs=300, patience=100000, hidden=4, seed
 train_on_cluster(shards, config, out / "disturbed", save_every=0.2, timeout=60)
 print("finished", flush=True)
 try:
-    train_on_cluster(broken, config, out / "broken", timeout=60)
+    train_on_cluster(broken, config, out / "refused", timeout=60)
 except GpcnError as error:
     print("refused:", error, flush=True)
 """

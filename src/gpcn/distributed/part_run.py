@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpcn.data.parts.manifest import Manifest, part_folder
+from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
 from gpcn.training.folders import refuse_other_kinds, with_relative_paths
@@ -24,6 +24,8 @@ PREDICTIONS = "predictions.parquet"
 def open_or_create(path: Path, shards: Path, manifest: Manifest, config: TrainConfig) -> Run:
     """The run in `path`, checked to be of this graph, configuration and number of parts; a new one if there is none."""
     refuse_other_kinds(path, "config.json")
+    if is_sharded(path):
+        raise ConfigError(f"{path} holds a graph in parts; choose another --out")
     if not (path / "config.json").exists():
         source = {"graph": str(shards.resolve()), "nodes": None}
         about = {**manifest.graph, "parts": manifest.parts, "source": with_relative_paths(source, path)}
