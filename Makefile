@@ -13,7 +13,7 @@ endif
 
 KILLS ?= 100
 
-.PHONY: demo test browser accuracy kills kills-cluster bench-scale reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-portfolio bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills kills-cluster bench-scale reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-limits bench-portfolio bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -91,14 +91,16 @@ bench-tables: $(STAMP)  ## messy tables beside boosted trees, and the time to re
 	$(BIN)/python -W ignore benchmarks/tables.py --save
 	$(BIN)/python -W ignore benchmarks/import.py --save
 
+bench-limits: $(STAMP)  ## memory and seconds of whole commands at 10,000 to a million nodes (about 40 minutes; stop and resume)
+	$(BIN)/python -W ignore benchmarks/limits.py --save
+
 bench-portfolio: $(STAMP)  ## what auto tries first, evaluated on nineteen graphs and put together (hours; stop and resume)
 	$(BIN)/python -W ignore benchmarks/portfolio.py evaluate
 	$(BIN)/python -W ignore benchmarks/portfolio.py build --out src/gpcn/tuning/auto/portfolio.json
 
-bench-auto: $(STAMP)  ## auto on nineteen graphs, each left out of its portfolio, two splits, five minutes each (three hours; resumable)
-	$(BIN)/python -W ignore benchmarks/portfolio.py evaluate
-	$(BIN)/python -W ignore benchmarks/auto.py
-	$(BIN)/python -W ignore benchmarks/auto.py --defaults
+bench-auto: $(STAMP)  ## auto on nineteen graphs, each left out of its portfolio, five minutes and one core each (two hours; resumable)
+	$(BIN)/python -W ignore benchmarks/auto.py --jobs 1 --splits 0
+	$(BIN)/python -W ignore benchmarks/auto.py --jobs 1 --splits 0 --defaults
 	$(BIN)/python docs/generate.py results
 
 docs: $(STAMP)  ## docs/ as a static site in site/; any warning ends it (the variable: no notice about the theme's next version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -139,6 +140,49 @@ def picture(name: str, target: Path) -> None:
     target.write_text(re.sub(r"(?s)@font-face \{.*?\}\s*", "", text))  # no request to a font host
 
 
+SHOWN_PARTS = """
+const all = (root, what) => [...root.querySelectorAll(what)];
+const hide = (parts) => parts.forEach((part) => { part.style.display = "none"; });
+const [comparison] = all(document, "section[data-kind=comparison]");
+const run = all(document, "section[data-kind=run]").find((part) => part.textContent.includes("Which signal"));
+hide(all(document, "header, nav, footer, section").filter((part) => part !== comparison && part !== run));
+hide(all(comparison, ".rows, .remarks, .hint"));
+hide(all(run, ".tiles, .remarks, details, figure.chart, .rows, h3"));
+const shown = ["What carries the lead", "The lead, class by class", "Which signal", "The nodes to look at first"];
+all(run, "h3, figure").filter((part) => shown.some((title) => part.textContent.trim().startsWith(title)))
+  .forEach((part) => { part.style.display = ""; });
+hide(all(run, "tbody tr").filter((row) => [...row.parentNode.children].indexOf(row) > 3));
+"""
+"""What of a page the README's picture shows: the comparison, and of a run the signal and the first nodes."""
+
+
+def report_picture(page: Path, target: Path, width: int = 1200) -> None:
+    """The parts of a page that a newcomer asks for first, in Chromium, as a PNG."""
+    import base64
+
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for switch in ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"):
+        options.add_argument(switch)
+    browser = webdriver.Chrome(options=options, service=Service(executable_path=shutil.which("chromedriver")))
+    try:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        light = [{"name": "prefers-color-scheme", "value": "light"}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": light})
+        browser.get(page.resolve().as_uri())
+        browser.execute_script(SHOWN_PARTS)
+        height = browser.execute_script("return document.querySelector('main').getBoundingClientRect().bottom")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        shot = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+    finally:
+        browser.quit()
+    target.write_bytes(base64.b64decode(shot["data"]))
+
+
 def results() -> None:
     """docs/results.md and its figures, and the README's table, from results/."""
     page.save(ROOT / "results", ROOT / "docs" / "results.md", ROOT / "docs" / "images")
@@ -161,6 +205,8 @@ if __name__ == "__main__":
         results()
     if wanted in ([], ["datasets"]):
         datasets()
+    if wanted[:1] == ["report"]:  # docs/generate.py report demo/report.html: needs chromium and chromedriver
+        report_picture(Path(wanted[1]), ROOT / "docs" / "images" / "report.png")
     if not wanted:
         put_between(ROOT / "README.md", "speed", speed_table())
         put_between(ROOT / "README.md", "demo", demo_output())

@@ -50,10 +50,12 @@ ALLOWED = {  # room -> rooms of the package it may import
     "theory": CORE | {"nn", "training", "theory", "drawing"},
     "paper": CORE | {"data", "nn", "training", "theory", "paper", "drawing"},
     "explained_model": CORE | {"nn", "training"},
-    "gradient_explanation": CORE | {"nn", "explained_model"},
-    "explanation": CORE | {"nn", "training", "sentences", "explained_model", "gradient_explanation"},
+    "neighbour_shares": {"explained_model"},
+    "gradient_explanation": CORE | {"nn", "explained_model", "neighbour_shares"},
+    "explanation": CORE
+    | {"nn", "training", "sentences", "explained_model", "gradient_explanation", "neighbour_shares"},
     "sentences": set(),
-    "joint_explanation": CORE | {"training", "explained_model", "explanation", "sentences"},
+    "joint_explanation": CORE | {"training", "explained_model", "explanation", "neighbour_shares", "sentences"},
     "class_explanation": CORE
     | {"nn", "training", "explained_model", "explanation", "gradient_explanation", "joint_explanation", "sentences"},
     "ego_picture": CORE | {"explained_model"},

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from gpcn import ConfigError, Graph, TrainConfig, train
 from gpcn.class_explanation import explain_class
+from gpcn.cli.explain import show_class
 from gpcn.explained_model import ExplainedModel
 from gpcn.training.prediction import predict, vote
 from gpcn.training.runs import Run
@@ -74,3 +77,21 @@ def test_unknown_classes_are_one_sentence(run: Run, graph: Graph, tmp_path: Path
     train(graph, TrainConfig.of("trees", epochs=3), out=tmp_path / "trees", splits=[0], jobs=1)
     with pytest.raises(ConfigError, match="boosted trees"):
         explain_class([Run.open(tmp_path / "trees")], graph, "a")
+
+
+def test_an_average_names_its_members(graph: Graph, tmp_path: Path, run: Run) -> None:
+    tree = trained(graph, tmp_path / "trees", "trees")
+    name = vote([run, run, tree], graph, splits=[0]).predicted[0]
+    account = explain_class([run, run, tree], graph, name, split=0)
+    assert account["members"] == [
+        {"run": "agpcn-link", "model": "agpcn-link", "share": pytest.approx(2 / 3), "decomposed": True},
+        {"run": "trees", "model": "trees", "share": pytest.approx(1 / 3), "decomposed": False},
+    ]
+    assert "33% of the average comes from members that cannot be decomposed: trees (trees)" in account["notes"]
+    shown = io.StringIO()
+    show_class(account, Console(file=shown, width=200))
+    assert "members: 67% agpcn-link (agpcn-link), 33% trees (trees)" in shown.getvalue()
+    alone = explain_class([run], graph, name, split=0)
+    assert [member["share"] for member in alone["members"]] == [1]
+    show_class(alone, Console(file=(single := io.StringIO()), width=200))
+    assert "members" not in single.getvalue()

@@ -78,6 +78,32 @@ def test_the_table_of_searches_is_what_was_measured() -> None:
     assert all(row["job_speedup"] > 6 and "+changes" not in row["commit"] for row in rows)
 
 
+def test_the_table_of_sizes_is_what_was_measured() -> None:
+    from benchmarks.limits import table
+
+    rows = json.loads((ROOT / "benchmarks" / "limits.json").read_text())["rows"]
+    assert between(ROOT / "docs" / "limits.md", "limits") == table(rows)
+    assert all("+changes" not in row["commit"] for row in rows)
+
+
+def commands_in(page: Path) -> list[list[str]]:
+    """The words of every `gpcn` command in a block, as far as its options go."""
+    lines = re.findall(r"^(?:    |\$ |    [\d* ]+  )(gpcn [a-z].*)$", page.read_text(), re.M)
+    return [re.split(r"\s+", line.split("#")[0].split(" 2>")[0].split(" >")[0].strip())[1:] for line in lines]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_have_options_that_exist(page: Path) -> None:
+    from gpcn.cli.app import command
+
+    for words in commands_in(page):
+        parameters = command(words[0]).params
+        options = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
+        options |= {"--help", "--debug"}
+        used = {word.split("=")[0] for word in words[1:] if word.startswith("--")}
+        assert used <= options, f"{name_of(page)}: gpcn {' '.join(words)}"
+
+
 def rows_by_dataset(table: str) -> dict[str, str]:
     return {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("| ")}
 

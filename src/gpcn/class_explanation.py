@@ -17,7 +17,7 @@ from gpcn.explained_model import ExplainedModel
 from gpcn.explanation import can_be_explained, chosen_split
 from gpcn.gradient_explanation import RESIDUAL, WITHOUT, integrate, note
 from gpcn.graph import Graph
-from gpcn.joint_explanation import explainable, split_of_all
+from gpcn.joint_explanation import explainable, listed_members, member_notes, split_of_all
 from gpcn.nn import decomposition
 from gpcn.nn.attribution import attributions
 from gpcn.sentences import class_sentences
@@ -51,7 +51,8 @@ def explain_class(
 
     The lead of a class is its logit minus the mean logit of all others. It is averaged over the nodes that are
     predicted to be of the class; where there are none, over those whose label it is. Being linear in the logits, the
-    mean lead is a sum over features, hops, links and biases as exactly as any single one.
+    mean lead is a sum over features, hops, links and biases as exactly as any single one. `members` says whose average
+    it is.
     """
     distinct = list({run.path: run for run in runs}.values())
     number = chosen_split(distinct[0], split) if len(distinct) == 1 else split_of_all(distinct, split)
@@ -69,6 +70,7 @@ def explain_class(
     parts = {part: sum(w * s.parts.get(part, 0.0) for w, s in shares) for _, s in shares for part in s.parts}
     labelled = [int(graph.labels[node]) for node in nodes if graph.labels[node] >= 0]
     others = [other for other in distinct[0].label_names() if other != name]
+    listed = listed_members(runs, able)
     account = {
         "run": str(distinct[0].path),
         "model": distinct[0].config.model if len(distinct) == 1 else "auto",
@@ -85,7 +87,8 @@ def explain_class(
         "features": _features(members[0], shares)[:top],
         "origins": {part: sum(w * s.origins[part] for w, s in shares) for part in shares[0][1].origins},
         "typical": _typical(members[0], nodes, shares, probabilities[:, label], top),
-        "notes": list(dict.fromkeys(text for _, s in shares for text in s.notes)),
+        "members": listed,
+        "notes": list(dict.fromkeys(text for _, s in shares for text in (*s.notes, *member_notes(listed)))),
     }
     return {**account, "sentences": class_sentences(account)}
 

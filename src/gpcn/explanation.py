@@ -14,6 +14,7 @@ from gpcn.errors import CheckpointError, ConfigError
 from gpcn.explained_model import ExplainedModel, position
 from gpcn.gradient_explanation import account_by_gradients
 from gpcn.graph import Graph
+from gpcn.neighbour_shares import HOPS, LINKS, listed_neighbours, no_shares
 from gpcn.nn import bank as banks
 from gpcn.nn import decomposition, integrated_gradients, zoo
 from gpcn.nn.attribution import attributions
@@ -38,16 +39,27 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
     Every number is a share of a logit: `winner` of the predicted class's own, `margin` of its lead over the runner-up.
     Adding the same number to all logits changes no probability, so `margin` is what can be compared between parts,
     and what the `top` nodes of each part and the `top` features are chosen by. A feature's share is exact
-    (`nn.attribution`): what it gives as the node's own, and what it gives as a feature of `others`. Models that are no
-    sum over hops have integrated gradients instead, and a part `residual` (`gradient_explanation`).
+    (`nn.attribution`): what it gives as the node's own, and what it gives as a feature of `others`. `neighbours` are
+    the other nodes by what each gives over all parts, `hops` and `links` apart. Models that are no sum over hops have
+    integrated gradients instead, and a part `residual` (`gradient_explanation`).
     """
     explained = ExplainedModel.of(run, graph, chosen_split(run, split))
-    account = account_of(explained, position(graph, node), None, top)
-    return {**account, "features": account["features"][:top], "sentences": sentences(account)}
+    index = position(graph, node)
+    account = account_of(explained, index, None, top)
+    account["neighbours"] = listed_neighbours(explained, account.pop("by_node"), index, top)
+    return {**shortened(account, top), "sentences": sentences(account)}
+
+
+def shortened(account: dict[str, Any], top: int) -> dict[str, Any]:
+    """An account with the `top` features and neighbours."""
+    return {**account, "features": account["features"][:top], "neighbours": account["neighbours"][:top]}
 
 
 def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int) -> dict[str, Any]:
-    """The same with all features and no sentences, about a `pair` of classes (default: the two it finds likeliest)."""
+    """The same with all features and no sentences, about a `pair` of classes (default: the two it finds likeliest).
+
+    Instead of `neighbours` it has `by_node`, `[2, N]`: what each node gives to the lead through hops, and by links.
+    """
     if not can_be_explained(explained.run):
         return account_by_gradients(explained, node, pair, top)
     model, problem = explained.model, explained.fitted.problem
@@ -59,11 +71,12 @@ def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | Non
     def shares(given: Tensor) -> dict[str, float]:
         return {"winner": float(given[winner]), "margin": float(given[winner] - given[runner_up])}
 
-    behind = []
+    behind, by_node, links = [], no_shares(explained), decomposition.checked(model).link_names()
     for source in decomposition.sources(model, *inputs, node):
         if source.part == decomposition.FEATURES:
             continue  # of nobody but the node itself
         leads = source.gives[:, winner] - source.gives[:, runner_up]
+        by_node[LINKS if source.part in links else HOPS].index_add_(0, source.nodes, leads)
         order = leads.abs().argsort(descending=True, stable=True)[:top]
         listed = [
             {
@@ -82,6 +95,7 @@ def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | Non
         "sum": shares(logits),
         "parts": [{"part": name, **shares(part)} for name, part in parts.items()],
         "sources": behind,
+        "by_node": by_node,
         "features": features,
         "origins": origins,
         "notes": list(explained.fitted.notes),

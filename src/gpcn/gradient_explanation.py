@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from gpcn.explained_model import ExplainedModel
+from gpcn.neighbour_shares import HOPS, no_shares
 from gpcn.nn.integrated_gradients import IntegratedGradients, integrated_gradients
 
 OWN, OTHERS, WITHOUT, RESIDUAL = "features", "features of others", "links and biases", "residual"
@@ -27,6 +28,8 @@ def account_by_gradients(
     }
     parts = {share: _parts(result, node) for share, result in both.items()}
     lead = float(logits[winner] - logits[runner_up])
+    by_node = no_shares(explained)
+    by_node[HOPS] = both["margin"].shares.sum(1)
     return {
         **explained.header(node, logits, winner, runner_up),
         "method": "integrated gradients",
@@ -36,6 +39,7 @@ def account_by_gradients(
             for name in (OWN, OTHERS, WITHOUT, RESIDUAL)
         ],
         "sources": _sources(explained, node, {share: result.shares.sum(1) for share, result in both.items()}, top),
+        "by_node": by_node,
         "features": _features(explained, both["margin"].shares, node),
         "origins": {
             "features": parts["margin"][OWN] + parts["margin"][OTHERS],

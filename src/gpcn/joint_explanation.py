@@ -12,8 +12,9 @@ import torch
 
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.explained_model import ExplainedModel, position
-from gpcn.explanation import account_of, can_be_explained, why_not
+from gpcn.explanation import account_of, can_be_explained, shortened, why_not
 from gpcn.graph import Graph
+from gpcn.neighbour_shares import listed_neighbours
 from gpcn.sentences import sentences
 from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
@@ -37,20 +38,16 @@ def explain_average(
     probabilities = np.average([_probabilities(run, graph, number)[index] for run in distinct], axis=0, weights=shares)
     winner, runner_up = (int(index) for index in np.argsort(-probabilities, kind="stable")[:2])
     total = sum(counts[run.path] for run in able)
+    models = [ExplainedModel.of(run, graph, number) for run in able]
     weighted = [
-        (counts[run.path] / total, account_of(ExplainedModel.of(run, graph, number), index, (winner, runner_up), top))
-        for run in able
+        (counts[model.run.path] / total, account_of(model, index, (winner, runner_up), top)) for model in models
     ]
+    by_node = torch.stack([weight * account["by_node"] for weight, account in weighted]).sum(0)
     classes = distinct[0].label_names()
     first = weighted[0][1]
-    rest = [run for run in distinct if run not in able]
+    members = listed_members(runs, able)
     notes = list(dict.fromkeys(note for _, account in weighted for note in account["notes"]))
-    if rest:
-        share = sum(counts[run.path] for run in rest) / len(runs)
-        listed = ", ".join(f"{run.config.model} ({run.path.name})" for run in rest)
-        notes.append(f"{share:.0%} of the average comes from members that cannot be decomposed: {listed}")
-    if len(able) > 1:
-        notes.append(f"parts are means over {len(able)} members' logits; the probabilities are of all members")
+    notes += member_notes(members)
     account = {
         **{name: first[name] for name in ("graph", "split", "node", "label", "role")},
         "run": str(distinct[0].path.parent.parent),
@@ -64,22 +61,42 @@ def explain_average(
         "sum": _mean([(weight, account["sum"]) for weight, account in weighted]),
         "parts": _parts(weighted),
         "sources": _sources(weighted, top),
-        "features": _features(weighted)[:top],
+        "neighbours": listed_neighbours(models[0], by_node, index, top),
+        "features": _features(weighted),
         "origins": {
             name: sum(weight * account["origins"][name] for weight, account in weighted) for name in first["origins"]
         },
-        "members": [
-            {
-                "run": run.path.name,
-                "model": run.config.model,
-                "share": float(share),
-                "decomposed": run in able,
-            }
-            for run, share in zip(distinct, shares, strict=True)
-        ],
+        "members": members,
         "notes": notes,
     }
-    return {**account, "sentences": sentences(account)}
+    return {**shortened(account, top), "sentences": sentences(account)}
+
+
+def listed_members(runs: Sequence[Run], able: Sequence[Run]) -> list[dict[str, Any]]:
+    """The members of an average, how much each counts, and whether its logits are taken apart."""
+    counts = Counter(run.path for run in runs)
+    return [
+        {
+            "run": run.path.name,
+            "model": run.config.model,
+            "share": counts[run.path] / len(runs),
+            "decomposed": run in able,
+        }
+        for run in {run.path: run for run in runs}.values()
+    ]
+
+
+def member_notes(members: Sequence[dict[str, Any]]) -> list[str]:
+    """Which members are not taken apart, and that parts are means where several are."""
+    notes, rest = [], [member for member in members if not member["decomposed"]]
+    if rest:
+        share = sum(member["share"] for member in rest)
+        listed = ", ".join(f"{member['model']} ({member['run']})" for member in rest)
+        notes.append(f"{share:.0%} of the average comes from members that cannot be decomposed: {listed}")
+    able = len(members) - len(rest)
+    if able > 1:
+        notes.append(f"parts are means over {able} members' logits; the probabilities are of all members")
+    return notes
 
 
 def explainable(runs: Sequence[Run]) -> list[Run]:

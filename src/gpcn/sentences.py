@@ -43,9 +43,9 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
     largest, reasons, against = _sides(account["parts"])
     if reasons:
         result.append(f"Mostly because of {_listed([_part(part) for part in reasons])}.")
-    behind = _nodes(account["sources"], {part["part"] for part in reasons[:MOST]})
+    behind = sorted((near for near in account["neighbours"] if near["margin"] > 0), key=lambda near: -near["margin"])
     if behind:
-        result.append(f"Above all {_listed(behind)}.")
+        result.append(f"Above all {_listed([_neighbour(near) for near in behind])}.")
     features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
     if features:
         result.append(f"Of the features {_listed([_feature(feature) for feature in features])} count most.")
@@ -100,16 +100,9 @@ def _part(part: Mapping[str, Any]) -> str:
     return f"{phrase(part['part'])} ({part['margin']:+.2f})"
 
 
-def _nodes(sources: Sequence[Mapping[str, Any]], parts: set[str]) -> list[str]:
-    """The nodes that give most through these parts together."""
-    totals: dict[str, float] = {}
-    for source in sources:
-        if source["part"] in parts:
-            for near in source["top"]:
-                if not near["itself"]:
-                    totals[near["node"]] = totals.get(near["node"], 0.0) + near["margin"]
-    ranked = sorted((name for name in totals if totals[name] > 0), key=lambda name: -totals[name])
-    return [f"{name} ({totals[name]:+.2f})" for name in ranked]
+def _neighbour(near: Mapping[str, Any]) -> str:
+    how = ", by the link itself" if abs(near["links"]) > abs(near["hops"]) else ""
+    return f"{near['node']} ({near['margin']:+.2f}{how})"
 
 
 def _feature(feature: Mapping[str, Any]) -> str:

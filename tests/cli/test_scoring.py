@@ -165,7 +165,10 @@ def test_an_error_is_a_line_of_json_too_and_only_then(run: Path, april: Path) ->
     assert failed.returncode == 2
     *_, last = failed.stderr.splitlines()
     assert json.loads(last)["level"] == "error"
-    assert score(run, april).stderr.splitlines()[-1].startswith("error: ")
+    opened, error = score(run, april).stderr.splitlines()  # the steps that went well, then the sentence
+    assert " opened " in opened
+    assert error.startswith("error: ")
+    assert score(run, april, "--json").stderr == error + "\n"
     wrong = score(run, april, "--log-format", "xml")
     assert (wrong.returncode, wrong.stderr) == (2, "error: --log-format is 'xml'; expected text or json\n")
 

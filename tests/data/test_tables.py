@@ -196,7 +196,15 @@ BAD = {
         r"nodes.csv, line 3: column 'age' holds 'two'; expected a number",
     ),
     "no labels": ({"nodes": "id,f,label\na,1,\nb,1,\nc,1,NA\nd,1,nan\n"}, "no labels: every value of column 'label'"),
-    "no label column": ({"nodes": "id,f\na,1\nb,1\nc,1\nd,1\n"}, "no labels: .* name the column with --label"),
+    "no label column": ({"nodes": "id,f\na,1\nb,1\nc,1\nd,1\n"}, "no labels: .* name the column with --label$"),
+    "a column that could be the label": (
+        {"nodes": "id,size,kind,role\na,1,x,-\nb,2,x,lead\nc,3,x,staff\nd,4,x,lead\n"},
+        r"no labels: .* name the column with --label: 'role' \(lead and staff\)\?$",
+    ),
+    "several columns that could be": (
+        {"nodes": "id,b,a,c\n" + "".join(f"{node},{node},{i % 3},{i % 2}\n" for i, node in enumerate("abcdefgh"))},
+        r"--label: 'c' \(0 and 1\) or 'a' \(3 different values\)\?$",
+    ),
     "two columns alike": ({"nodes": "id,f,f,label\na,1,1,x\n"}, "two columns called 'f'"),
     "weight is text": ({"edges": "source,target,weight\na,b,heavy\n"}, "weight column 'weight' holds string"),
     "weight is negative": ({"edges": "source,target,weight\na,b,-1\n"}, "not positive"),
@@ -395,11 +403,11 @@ def test_header_oddities(folder: Path) -> None:
     rows = NODES.splitlines()
     (folder / "nodes.csv").write_text("\n".join([f",{rows[0]}", *(f"{i},{row}" for i, row in enumerate(rows[1:]))]))
     assert load(folder).equals(expected)  # a pandas index column is no feature
-    names = ",".join(f"f{i}" for i in range(60_000))
+    names = ",".join(f"f{i}" for i in range(20_000))
     (folder / "nodes.csv").write_text(
-        f"id,label,{names}\n" + "".join(f"{n},{n}" + ",1" * 60_000 + "\n" for n in "abcd")
+        f"id,label,{names}\n" + "".join(f"{n},{n}" + ",1" * 20_000 + "\n" for n in "abcd")
     )
-    assert load(folder, columns=PLAIN).num_features == 60_000
+    assert load(folder, columns=PLAIN).num_features == 20_000
 
 
 @pytest.mark.parametrize(

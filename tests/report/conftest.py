@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpcn import Graph, TrainConfig, report, save, synthesize, train
@@ -13,6 +14,7 @@ from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import tune
+from gpcn.workspace.paging import write_page
 from tests.commands import in_process
 
 NASTY = "<img src=x onerror=alert(1)>"
@@ -49,6 +51,26 @@ def folder(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = in_process(*bound)
     assert done.returncode == 0, done.stderr
     return place
+
+
+@pytest.fixture(scope="session")
+def today(graph: Graph, folder: Path) -> Path:
+    """A page about a run and about later tables: nodes have vanished, others are new, and features have moved."""
+    kept = np.arange(20, 150)
+    ids = [f"{NASTY}{number + 5}" for number in kept]
+    save(
+        Graph(
+            adjacency=graph.adjacency[kept][:, kept],
+            features=graph.features[kept] + 3,
+            labels=graph.labels[kept],
+            label_names=CLASSES,
+            node_ids=ids,
+            name=NASTY,
+        ),
+        folder / "later.npz",
+    )
+    write_page([folder / "runs" / "gpcn-link"], folder / "today.html", edges=str(folder / "later.npz"))
+    return folder / "today.html"
 
 
 @pytest.fixture(scope="session")

@@ -257,6 +257,25 @@ def test_the_nodes_to_look_at_first_are_a_table_that_sorts(opened: webdriver.Chr
     assert table.find_elements(By.CSS_SELECTOR, "tbody td")[0].text.startswith(NASTY)
 
 
+def test_new_tables_are_drawn_beside_those_of_training(browser: webdriver.Chrome, today: Path) -> None:
+    resize(browser, 1400)
+    browser.get_log("browser")
+    browser.get(today.as_uri())
+    section = browser.find_element(By.CSS_SELECTOR, "[data-kind='new tables']")
+    charts = {chart.text.split()[0]: chart for chart in section.find_elements(By.CSS_SELECTOR, "figure.chart")}
+    assert set(charts) == {"Numbers", "Classes"}
+    for chart, groups in ((charts["Numbers"], 2), (charts["Classes"], 3)):
+        assert len(chart.find_elements(By.CSS_SELECTOR, ".bars .trace, .barlayer .trace")) == groups
+        assert len(chart.find_elements(By.CSS_SELECTOR, ".legend .traces")) == groups
+        assert max(mark.size["height"] for mark in chart.find_elements(By.CSS_SELECTOR, ".point path")) > 10
+    table = section.find_element(By.CSS_SELECTOR, "table[aria-label='New tables: the nodes to look at first']")
+    assert table.find_elements(By.CSS_SELECTOR, "tbody td")[0].text.startswith(NASTY)
+    assert len(table.find_elements(By.CSS_SELECTOR, "tbody tr")) == 50
+    assert section.find_elements(By.CSS_SELECTOR, ".warnings li")
+    assert ask(browser, "document.querySelectorAll('img').length") == 0
+    assert browser.get_log("browser") == []
+
+
 def test_it_prints_light_on_paper(opened: webdriver.Chrome) -> None:
     opened.find_element(By.ID, "theme").click()
     printed = base64.b64decode(opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])

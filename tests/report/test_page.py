@@ -136,7 +136,18 @@ def test_names_that_look_alike_when_cut_stay_two_rows(tmp_path: Path) -> None:
     report.write(tmp_path / "g.npz", tmp_path / "r.html")
     charts = [json.loads(text) for kind, text in Reading((tmp_path / "r.html").read_text()).scripts if kind]
     assert charts[0]["data"][0]["y"] == [0, 1]
-    assert charts[0]["layout"]["yaxis"]["ticktext"] == [same[:23] + "…"] * 2
+    assert charts[0]["layout"]["yaxis"]["ticktext"] == ["a class who…an axis, one", "a class who…an axis, two"]
+
+
+def test_labels_are_cut_where_that_leaves_them_apart() -> None:
+    assert escaping.chart_labels(["short", "x" * 30]) == ["short", "x" * 23 + "…"]
+    hops = [f"both-symmetric+loops hop {number}" for number in (1, 2)]
+    assert escaping.chart_labels(hops) == ["both-symmet…+loops hop 1", "both-symmet…+loops hop 2"]
+    alike = [f"links: log {way}-degree by kind=transfer" for way in ("out", "in")]
+    labels = escaping.chart_labels(alike)
+    assert len(set(labels)) == 2
+    assert max(map(len, labels)) <= escaping.LONGER[-1]
+    assert escaping.chart_labels(["x" * 40 + "<" + "y" * 40] * 2)[0].count("…") == 1  # the same name twice stays so
 
 
 def test_the_comparison_says_what_gpcn_compare_says(graph: Graph, folder: Path, page: Path, specs: list[dict]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gpcn.cli import elapsed
 from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, number, print_json, print_notes, safe
@@ -36,6 +36,7 @@ Refit = Annotated[
         "--refit", help="Then train what was chosen on validation nodes too; the score reported is from before."
     ),
 ]
+MOST_SPENT = 1 / 3  # of the budget: what importing and reading may take of it
 PortfolioFile = Annotated[
     Path | None,
     typer.Option("--portfolio", metavar="FILE", help="What to try first, as benchmarks/portfolio.py writes it."),
@@ -108,6 +109,7 @@ def train_auto(
             executor,
             out=out,
             seconds=seconds,
+            spent=min(elapsed.seconds(), MOST_SPENT * seconds),
             splits=splits,
             seed=seed,
             source=source,
@@ -122,11 +124,10 @@ def train_auto(
 
 
 def event_log() -> Callable[[str], None]:
-    """One line per event on stderr, with the seconds since the start; a terminal is not needed."""
-    start = time.monotonic()
+    """One line per event on stderr, with the seconds since the command began; a terminal is not needed."""
 
     def log(text: str) -> None:
-        print(f"[{time.monotonic() - start:6.1f} s] {printable(text)}", file=sys.stderr, flush=True)
+        print(f"[{elapsed.seconds():6.1f} s] {printable(text)}", file=sys.stderr, flush=True)
 
     return log
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
 from gpcn.cli.output import console, print_json, print_notes, safe, table
@@ -69,7 +70,7 @@ def show(found: dict[str, Any], to: Console) -> None:
     to.print(
         f"[bold]{safe(found['node'])}[/bold] of {safe(found['graph'])} is predicted [bold]{winner}[/bold], "
         f"{found['probability']:.1%} (next: {other}, {found['runner_up_probability']:.1%})\n"
-        f"{_truth(found)}; {safe(found['model'])}, split {found['split']} of {safe(found['run'])}\n",
+        f"{_truth(found)}; {safe(found['model'])}, split {found['split']} of {safe(found['run'])}\n{_members(found)}",
         highlight=False,
     )
     rows = table("part", f"for {winner}", f"lead over {other}", "", numeric=(f"for {winner}", f"lead over {other}"))
@@ -89,6 +90,9 @@ def show(found: dict[str, Any], to: Console) -> None:
         to.print("\nfeatures that count most", highlight=False)
         features.caption = _origins(found, "the lead")
         to.print(features, highlight=False)
+    if found["neighbours"]:
+        to.print("\nnodes that count most, over all hops and links together", highlight=False)
+        to.print(_neighbours(found["neighbours"], other), highlight=False)
     for each in found["sources"]:
         behind = table("node", "label", "role", "for", "lead", numeric=("for", "lead"))
         for near in each["top"]:
@@ -104,10 +108,23 @@ def show(found: dict[str, Any], to: Console) -> None:
         to.print(f"picture → {safe(found['picture'])}", highlight=False)
 
 
+def _neighbours(nearest: list[dict[str, Any]], other: str) -> Table:
+    """A row per node: what it gives through hops, and where the model has a link term, through that."""
+    columns = {f"lead over {other}": "margin"}
+    if any(near["links"] for near in nearest):
+        columns |= {"through hops": "hops", "by the link itself": "links"}
+    rows = table("node", "label", "role", *columns, numeric=tuple(columns))
+    for near in nearest:
+        values = (f"{near[name]:+.3f}" for name in columns.values())
+        rows.add_row(safe(near["node"]), safe(near["label"] or "–"), near["role"] or "–", *values)
+    return rows
+
+
 def show_class(account: dict[str, Any], to: Console) -> None:
     """The account of a class for people."""
     to.print(f"[bold]{safe(account['class'])}[/bold] of {safe(account['graph'])}", highlight=False)
-    to.print(f"{safe(account['model'])}, split {account['split']} of {safe(account['run'])}\n", highlight=False)
+    whose = f"{safe(account['model'])}, split {account['split']} of {safe(account['run'])}"
+    to.print(f"{whose}\n{_members(account)}", highlight=False)
     over = f"mean lead over {safe(account['over'])}"
     rows = table("part", over, "", numeric=(over,))
     longest = max(abs(part["margin"]) for part in account["parts"])
@@ -133,6 +150,16 @@ def show_class(account: dict[str, Any], to: Console) -> None:
     to.print("\nmost typical nodes: those whose parts are nearest to the mean", highlight=False)
     to.print(typical, highlight=False)
     print_notes(account["notes"], to)
+
+
+def _members(account: dict[str, Any]) -> str:
+    """A line that says whose average `auto` is; nothing for a single run."""
+    if account["model"] != "auto":
+        return ""
+    listed = ", ".join(
+        f"{member['share']:.0%} {safe(member['model'])} ({safe(member['run'])})" for member in account["members"]
+    )
+    return f"members: {listed}\n"
 
 
 def _origins(account: dict[str, Any], lead: str) -> str:

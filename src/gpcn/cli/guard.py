@@ -20,6 +20,7 @@ from typing import Any
 
 import typer
 
+from gpcn.cli import elapsed
 from gpcn.cli.output import complain
 from gpcn.cli.stopping import SENTENCE, Stopped
 from gpcn.errors import ConfigError, GpcnError
@@ -40,6 +41,7 @@ def guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
 
 
 def _guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
+    elapsed.start()
     wanted, debug = without_debug(words)
     _open_standard_streams()
     try:

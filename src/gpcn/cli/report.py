@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import Json, Mirror, MovedGraph, Nodes
+from gpcn.cli.options import Json, Mirror, MovedGraph
 from gpcn.cli.output import console, print_json, safe
 
 
@@ -26,21 +26,27 @@ def report(
     hide_nodes: Annotated[
         bool, typer.Option("--hide-nodes", help="Name and draw no single node or link, for a page to pass on.")
     ] = False,
+    edges: Annotated[
+        str | None,
+        typer.Option("--edges", metavar="FILE", help="New tables, as for gpcn predict: how they differ from training."),
+    ] = None,
     graph: MovedGraph = None,
-    nodes: Nodes = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option("--nodes", metavar="FILE", help="The table of nodes that goes with --edges or --graph."),
+    ] = None,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
     """Write one HTML page that works offline: graph, comparison, search, learning, predictions, what carries them.
 
     Example: [bold]gpcn report runs --out report.html[/bold]
-    """
-    from gpcn import report as room
-    from gpcn.distributed.assembled import assemble
 
-    for path in paths:
-        assemble(Path(path))
-    written = room.write(paths, out, mirror=mirror, graph=graph, nodes=nodes, names_nodes=not hide_nodes)
+    Example: [bold]gpcn report runs/mine --edges new.csv --nodes people.csv --out today.html[/bold]
+    """
+    from gpcn.workspace.paging import write_page
+
+    written = write_page(paths, out, edges=edges, nodes=nodes, graph=graph, mirror=mirror, names_nodes=not hide_nodes)
     if json:
         print_json(written)
     else:

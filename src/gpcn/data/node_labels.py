@@ -17,6 +17,7 @@ from gpcn.types import UNKNOWN, IntVector
 
 NO_LABEL = frozenset({"", "na", "n/a", "nan", "null"})
 MOST_CLASSES_PER_NODE = 0.5
+SUGGESTED, MOST_SUGGESTED_CLASSES, LONGEST_WORD = 3, 20, 20
 
 
 def read_labels(
@@ -31,7 +32,7 @@ def read_labels(
     """Class numbers, -1 where to be predicted, and the names of the classes; `lenient` takes new ones for unknown."""
     if nodes is None or columns.label is None:
         if required:
-            advice = "give the table of nodes with --nodes" if nodes is None else "name the column with --label"
+            advice = "give the table of nodes with --nodes" if nodes is None else _advice(nodes, columns)
             raise DataError(f"no labels: no column holds them; expected a label for some nodes, {advice}")
         return np.full(count, UNKNOWN, dtype=np.int64), None
     cells = _whole_numbers_plain(values.texts(nodes.data.column(columns.label)))
@@ -53,6 +54,24 @@ def read_labels(
         absent = int(np.count_nonzero(labels == UNKNOWN))
         notes.append(f"{absent:,} node(s) are to be predicted: {' and '.join(map(repr, words))} was taken as no label")
     return labels, names or None
+
+
+def _advice(nodes: SourceTable, columns: Columns) -> str:
+    """Which columns could hold the labels: few different values, each several times; the fewest first."""
+    candidates: list[tuple[int, str, str]] = []
+    for name in nodes.data.column_names:
+        cells = nodes.data.column(name)
+        if name in (columns.id, *(columns.splits or ())) or pa.types.is_nested(cells.type):
+            continue
+        words = pc.unique(values.without_missing_words(values.texts(cells))).to_pylist()
+        words = sorted(word for word in words if word)
+        if 2 <= len(words) <= min(MOST_SUGGESTED_CLASSES, len(cells) // 2):
+            few = len(words) == 2 and max(map(len, words)) <= LONGEST_WORD
+            candidates.append((len(words), name, " and ".join(words) if few else f"{len(words)} different values"))
+    if not candidates:
+        return "name the column with --label"
+    likely = sorted(candidates, key=lambda candidate: candidate[0])[:SUGGESTED]
+    return "name the column with --label: " + " or ".join(f"{name!r} ({shown})" for _, name, shown in likely) + "?"
 
 
 def _class_names(where: str, distinct: list[str], columns: Columns, lenient: bool) -> tuple[list[str], list[str]]:

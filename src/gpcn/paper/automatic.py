@@ -81,11 +81,10 @@ def comparison(
 
 
 def _best_default(defaults: Sequence[Row], dataset: str, numbers: Sequence[str]) -> dict[str, Any] | None:
-    rows_ = [
-        row for row in defaults if row["dataset"] == dataset and row["splits"] == " ".join(numbers) and row["test"]
-    ]
-    known = [{"method": row["model"], "test": float(row["test"]), "std": float(row["std"])} for row in rows_]
-    return max(known, key=lambda row: row["test"], default=None)
+    key = dataset, " ".join(numbers)
+    measured = [row for row in defaults if (row["dataset"], row["splits"]) == key and row["test"]]
+    best = max(measured, key=lambda row: float(row["test"]), default=None)
+    return None if best is None else _scored(best["model"], float(best["test"]), float(best["std"] or 0))
 
 
 def _tuned_family(
@@ -161,4 +160,7 @@ def _interval(run: Row) -> str:
 
 
 def _beside(row: dict[str, Any] | None) -> str:
-    return "–" if row is None else f"{row['method']} {row['test']:.2f} ± {row['std']:.2f}"
+    if row is None:
+        return "–"
+    spread = f" ± {row['std']:.2f}" if row["std"] else ""  # one split has none
+    return f"{row['method']} {row['test']:.2f}{spread}"

@@ -7,6 +7,7 @@ of its own (`<b>`, `<a href>`), also on axes and in hover boxes, and `%{...}` in
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -16,6 +17,7 @@ from gpcn.text import printable
 IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 IN_CHART = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
 LONGEST = 24
+LONGER = (24, 28, 32, 36)
 
 
 def script_json(data: Any) -> Markup:
@@ -35,10 +37,16 @@ def chart_label(text: object) -> str:
     return chart_text(plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…")
 
 
-def chart_label_middle(text: object) -> str:
-    """The same with both ends kept, for names that differ at the end."""
-    plain = printable(text)
-    return chart_text(plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2 - 1]}…{plain[-LONGEST // 2 :]}")
+def chart_labels(names: Sequence[object]) -> list[str]:
+    """The same for all names of an axis: where two would look alike, cut in the middle, and as little as need be."""
+    labels = [chart_label(name) for name in names]
+    full = [printable(name) for name in names]
+    for longest in LONGER:
+        if len(set(labels)) == len(set(full)):
+            break
+        half = longest // 2
+        labels = [chart_text(name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}") for name in full]
+    return labels
 
 
 def for_page(value: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpcn.report.escaping import chart_label, chart_text
+from gpcn.report.escaping import chart_labels, chart_text
 
 READABLE = 12
 MOST_CLASSES = 100  # rows and columns of a heat map of classes; a page of all pairs of 2,000 would have 400 MB
@@ -38,7 +38,7 @@ def names_axis(names: Sequence[object], *, downwards: bool = False, **more: Any)
     """An axis of categories; `downwards` the first is on top."""
     last = len(names) - 0.5
     span = [last, -0.5] if downwards else [-0.5, last]
-    ticks = {"tickvals": list(range(len(names))), "ticktext": [chart_label(name) for name in names]}
+    ticks = {"tickvals": list(range(len(names))), "ticktext": chart_labels(names)}
     return {**ticks, "range": span, "showgrid": False, "zeroline": False, "automargin": True, **more}
 
 

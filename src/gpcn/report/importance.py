@@ -9,7 +9,7 @@ from gpcn.class_explanation import class_shares, lead_of
 from gpcn.explained_model import ExplainedModel
 from gpcn.explanation import can_be_explained, why_not
 from gpcn.graph import Graph
-from gpcn.report.escaping import chart_label_middle, chart_text
+from gpcn.report.escaping import chart_text
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import signed
@@ -74,7 +74,7 @@ def _bars(mean: Floats, called: list[str], exact: bool, how: str) -> Figure:
         f"as a node's own feature, and as one of the nodes it is linked to. The first split's model.{how}"
     )
     layout = {
-        "yaxis": names_axis(called, downwards=True, ticktext=_labels(called)),
+        "yaxis": names_axis(called, downwards=True),
         "xaxis": {"title": {"text": "share of the lead"}, "zeroline": True},
         "barmode": "relative",
         "showlegend": True,
@@ -86,12 +86,7 @@ def _by_class(table: dict[str, Floats], called: list[str], how: str) -> Figure:
     values = [plain(list(row), 4) for row in np.stack(list(table.values()), axis=1).tolist()]
     written = [["–" if value is None else signed(value) for value in row] for row in values]
     data, layout = matrix(values, called, list(table), written=written, hover="{0}, predicted {1}: {2}", diverging=True)
-    layout["yaxis"]["ticktext"] = _labels(called)
     if len(called) > 12:  # the numbers fit beside few columns
         data[0] |= {"texttemplate": "%{text}", "textfont": {"color": "$ink"}, "showscale": False}
     about = f"The same for the nodes predicted to be of each class. Blue speaks for the class, orange against it.{how}"
     return Figure("Features, class by class", about, data, layout, height_of(len(called), 320))
-
-
-def _labels(called: list[str]) -> list[str]:
-    return [chart_label_middle(name) for name in called]

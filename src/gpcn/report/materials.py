@@ -18,6 +18,7 @@ from gpcn.theory.document import TheoryDocument
 from gpcn.training.compared_runs import read_comparison
 from gpcn.training.folders import is_run, runs_in
 from gpcn.training.metrics import gain
+from gpcn.training.prediction import Predictions
 from gpcn.training.runs import Run, names_digest
 from gpcn.training.source import load_again, relocated, source_of
 from gpcn.tuning.auto import members, read_choice
@@ -73,6 +74,16 @@ class AutoMaterial:
     name: str
     choice: dict[str, Any]
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NewTablesMaterial:
+    """What the run `run` predicts for other tables than those trained on, with their drift."""
+
+    name: str
+    run: str
+    predictions: Predictions
+    names_nodes: bool = True
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ def write(
     graph: str | None = None,
     nodes: Path | None = None,
     names_nodes: bool = True,
+    new_tables: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Write one HTML page about runs, comparisons, studies, theory and graphs.
 
@@ -39,6 +40,7 @@ def write(
         nodes: its table of nodes, where `graph` is a table of edges.
         names_nodes: whether single nodes and links may be shown; without, the page can be passed on where these are
             private.
+        new_tables: `materials.NewTablesMaterial` to end with; `workspace.paging.write_page` makes them.
 
     Returns:
         `out, bytes, sections: [{kind, name}]`.
@@ -53,6 +55,7 @@ def write(
 
     several = [paths] if isinstance(paths, (str, Path)) else paths
     materials = gather([str(path) for path in several], mirror, graph=graph, nodes=nodes, names_nodes=names_nodes)
+    materials += new_tables
     kinds = [section_for(material) for material in materials]
     sections = [
         {"kind": kind.kind, "name": material.name, "html": kind.section(material)}

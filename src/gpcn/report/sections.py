@@ -12,11 +12,20 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.report import auto_section, comparison_section, graph_section, run_section, study_section, theory_section
+from gpcn.report import (
+    auto_section,
+    comparison_section,
+    drift_section,
+    graph_section,
+    run_section,
+    study_section,
+    theory_section,
+)
 from gpcn.report.materials import (
     AutoMaterial,
     ComparisonMaterial,
     GraphMaterial,
+    NewTablesMaterial,
     RunMaterial,
     StudyMaterial,
     TheoryMaterial,
@@ -37,6 +46,7 @@ SECTIONS = (
     SectionKind("comparison", ComparisonMaterial, comparison_section.section),
     SectionKind("run", RunMaterial, run_section.section),
     SectionKind("auto", AutoMaterial, auto_section.section),
+    SectionKind("new tables", NewTablesMaterial, drift_section.section),
     SectionKind("study", StudyMaterial, study_section.section),
     SectionKind("theory", TheoryMaterial, theory_section.section),
 )

@@ -44,20 +44,23 @@ def measure_drift(
 
     Returns:
         `unseen_levels` (share of nodes by column), `outside_range` (share of nodes by feature; `None` where there are
-        too many features to keep their ranges), `degrees` (stability index), `classes` (stability index, and the shares
-        of training labels, of predictions then and now).
+        too many features to keep their ranges), `degrees` (stability index), `degree_counts` (the nodes with 0, 1, 2-3,
+        4-7, ... links, `before` and `now`), `classes` (stability index, and the shares of training labels, of
+        predictions then and now).
     """
     run, (matched, _) = runs[0], match_features(runs[0], graph)
     unseen = _unseen_levels(run, matched)
     outside = None if profile["features"] is None else _outside(run, matched, profile["features"])
-    degrees = stability_index(profile["degrees"], degree_counts(graph))
+    links = {"before": list(profile["degrees"]), "now": degree_counts(graph).tolist()}
+    degrees = stability_index(links["before"], links["now"])
     labels = np.asarray(profile["classes"], dtype=np.float64)
     then, now = _predicted_before(runs, splits), probabilities.mean(axis=0) if len(probabilities) else None
     classes: dict[str, Any] = {"index": None if now is None else stability_index(then, now)}
     shares = {"labels": labels / max(1.0, labels.sum()), "predicted_before": then, "predicted_now": now}
     for name, values in shares.items():
         classes[name] = None if values is None else dict(zip(run.label_names(), values.tolist(), strict=True))
-    facts = {"unseen_levels": unseen, "outside_range": outside, "degrees": degrees, "classes": classes}
+    facts = {"unseen_levels": unseen, "outside_range": outside, "degrees": degrees}
+    facts |= {"degree_counts": links, "classes": classes}
     return facts, _notes(facts)
 
 

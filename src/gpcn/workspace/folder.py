@@ -191,7 +191,9 @@ class RunFolder:
         """What carries the class `label` overall, and its most typical nodes (`class_explanation.explain_class`)."""
         self.check_explains(split)
         loaded = self.graph_to_predict(graph, nodes)
-        return {**explain_class(self.runs, loaded, label, split=split, top=top), "run": str(self.path)}
+        account = explain_class(self.runs, loaded, label, split=split, top=top)
+        model = "auto" if self.kind == "auto" else account["model"]
+        return {**account, "model": model, "run": str(self.path)}
 
     def check_explains(self, split: int | None = None) -> None:
         """Refuse a model that cannot be taken apart, and a split that is not there, before a graph is read."""
@@ -225,12 +227,13 @@ class RunFolder:
             for role, part in parts.items()
         }
 
-    def report(self, path: str | Path) -> dict[str, Any]:
-        """Write one HTML page about it to `path`; what `gpcn report` does."""
-        from gpcn import report
+    def report(self, path: str | Path, edges: str | Path | None = None, nodes: Path | None = None) -> dict[str, Any]:
+        """Write one HTML page about it to `path`, as `gpcn report`; with files of new tables, on how they drifted."""
+        from gpcn.workspace.paging import write_page
 
-        moved = str(self._given) if isinstance(self._given, (str, Path)) else None
-        return report.write(self.path, path, mirror=self._mirror, graph=moved)
+        moved = str(self._given) if edges is None and isinstance(self._given, (str, Path)) else None
+        new = None if edges is None else str(edges)
+        return write_page([self.path], path, edges=new, nodes=nodes, graph=moved, mirror=self._mirror)
 
     def export(self, out: str | Path, graph: Any = None, nodes: Any = None) -> dict[str, Any]:
         """Write it as a program of PyTorch that needs nothing of gpcn to the folder `out` (`workspace.export`)."""

@@ -33,7 +33,7 @@ SHORTEST = tuple(
 @pytest.fixture(scope="session")
 def ring() -> Graph:
     """Neighbours disagree; enough validation nodes to judge by."""
-    return synthesize(nodes=800, classes=3, degree=6, homophily=0.05, mixing="ring", splits=2, seed=3)
+    return synthesize(nodes=1040, classes=3, degree=6, homophily=0.05, mixing="ring", splits=2, seed=3)
 
 
 @pytest.fixture(scope="session")

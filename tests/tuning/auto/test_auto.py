@@ -22,6 +22,8 @@ from gpcn.joint_explanation import explain_average
 from gpcn.training.prediction import vote
 from gpcn.tuning.auto import auto, members, predictions, refitted
 from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.workspace.folder import open_run
+from tests.commands import in_process
 from tests.tuning.auto.conftest import PORTFOLIO, SHORTEST, Clock, even
 
 Chosen = tuple[Path, dict[str, Any], list[str]]
@@ -83,7 +85,7 @@ def test_the_same_call_goes_on_and_loses_nothing(
         ring, SerialExecutor(ring), out=tmp_path / "again", seconds=2, splits=[0], portfolio=PORTFOLIO, log=said.append
     )
     assert any("were tried before" in text for text in said)
-    assert after["judged"] >= before["judged"]
+    assert after["judged"] >= after["best_single"] >= before["best_single"]  # an average may be found not to pay
     earlier = {row["number"]: row["first_score"] for row in before["tried"]}
     later = {row["number"]: row["first_score"] for row in after["tried"]}
     assert earlier.keys() <= later.keys()
@@ -148,6 +150,27 @@ def test_without_time_for_folds_what_was_measured_counts(
     assert result["tried"]
 
 
+def test_it_ends_before_chance_decides(tiny: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    """On few judged nodes the best of very many is the luckiest; the time that is left is not used for more."""
+    clock = virtual(lambda model: 0.01)
+    before, said = clock.now, []
+    result = auto(tiny, SerialExecutor(tiny), out=tmp_path, seconds=3000, portfolio=SHORTEST, log=said.append)
+    judged = tiny.splits[0].train.size + tiny.splits[0].val.size  # each held out once
+    assert result["judged_by"] == "cross-validation"
+    assert result["configurations"] == round(0.7 * judged)
+    assert any("more would win by chance" in text for text in said)
+    assert clock.now - before < 3000
+
+
+def test_what_was_spent_before_counts(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    clock = virtual(even)
+    before = clock.now
+    result = auto(ring, SerialExecutor(ring), out=tmp_path, seconds=9, spent=5, splits=[0], portfolio=PORTFOLIO)
+    assert clock.now - before <= 1.1 * 9 - 5
+    assert result["seconds"] == pytest.approx(clock.now - before + 5)
+    assert result["budget"] == 9
+
+
 def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(even)
     options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO}
@@ -197,6 +220,8 @@ def test_explanation_is_the_average_of_the_members(ring: Graph, chosen: Chosen) 
     assert sum(member["share"] for member in account["members"]) == pytest.approx(1)
     undecomposed = [member for member in account["members"] if not member["decomposed"]]
     assert bool(undecomposed) == any("cannot be decomposed" in note for note in account["notes"])
+    by_class = open_run(folder, graph=ring).explain_class(account["predicted"])
+    assert (by_class["model"], by_class["members"]) == ("auto", account["members"])
 
 
 def test_what_cannot_be_decomposed_is_said(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
@@ -253,8 +278,7 @@ def test_words_that_do_not_go_together(tmp_path: Path, ring: Graph) -> None:
         (["auto", "g.npz", "--budget", "soon"], "expected a time"),
         (["auto", "g.npz", "--portfolio", "g.npz"], "portfolio"),
     ):
-        command = [sys.executable, "-W", "error", "-m", "gpcn", *words]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        answer = in_process(*words, cwd=tmp_path)
         assert answer.returncode == 2
         assert expected in answer.stderr
         assert answer.stderr.count("\n") == 1

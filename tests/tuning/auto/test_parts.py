@@ -98,6 +98,8 @@ class TestSelection:
         assert abs(chosen.crosswise - 100 / 3) < 8
         expected = expect(ring, judge.arenas, [0], chosen, 0)
         assert expected.low < 100 / 3 < expected.high
+        reach = expected.score - expected.low
+        assert expected.high == pytest.approx(chosen.gain + reach)  # all judged nodes chose, not one half
 
 
 class TestInterval:
@@ -158,6 +160,14 @@ class TestPortfolio:
     def test_a_graph_without_features_has_models_too(self, ring: Graph) -> None:
         bare = replace(ring, features=np.zeros((ring.num_nodes, 0), dtype=np.float32), feature_names=None)
         assert {entry.model for entry in default_portfolio() if entry.fits(bare)} >= {"link", "trees"}
+
+
+def test_one_epoch_tells_nothing_of_what_others_cost(ring: Graph) -> None:
+    """Label propagation has one, and preparing it takes longer than that."""
+    clock, other = Clock(ring), TrainConfig.of("gpcn")
+    before = clock.seconds_per_epoch(other)
+    clock.measured(TrainConfig.of("label-propagation"), 1, 5.0)
+    assert clock.seconds_per_epoch(other) == before
 
 
 def test_costs_are_learned(ring: Graph) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,11 +62,13 @@ def choice(
 ) -> dict[str, Any]:
     """What was chosen, out of what, and why."""
     tried = tried_rows(graph, search, judged)
-    total = sum(member.count for member in chosen)
-    parts = [
-        f"{member.candidate.title}{f' ({member.count} of {total})' if len(chosen) > 1 else ''}" for member in chosen
-    ]
-    text = parts[0] + " alone" if len(chosen) == 1 else "the average of " + ", ".join(parts)
+    counts: Counter[str] = Counter()
+    for member in chosen:  # one candidate may be there twice, at the epochs that loss and metric choose
+        counts[member.candidate.title] += member.count
+    parts = [f"{title} ({count} of {counts.total()})" for title, count in counts.most_common()]
+    text = f"the average of {', '.join(parts)}"
+    if len(counts) == 1:
+        text = f"{chosen[0].candidate.title} {'alone' if len(chosen) == 1 else 'at the epochs of loss and metric'}"
     shown = search.shown
     signals = _signals(graph, search, judged)
     why = []

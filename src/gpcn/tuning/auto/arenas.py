@@ -22,7 +22,7 @@ from gpcn.training.metrics import can_be_scored, definition, score
 from gpcn.training.probe import halves
 from gpcn.types import IntVector
 
-FEW_VALIDATION_NODES = 150  # up to which they are too few to choose by, where one or two splits are given
+FEW_VALIDATION_NODES = 250  # up to which they are too few to choose by, where one or two splits are given
 MOST_IN_FOLDS = 3000  # training and validation nodes up to which cross-validation is affordable
 TOO_FEW = 30  # validation nodes by which nothing can be chosen, whatever it costs
 FOLDS, REPETITIONS = 4, 3

@@ -48,6 +48,8 @@ class Clock:
         if epochs > 0 and seconds > 0:
             each = seconds / epochs
             self.per_epoch[config.canonical()] = each
+            if epochs < LEAST_EPOCHS:  # mostly what comes before the first: it tells nothing of others
+                return
             work = OVERHEAD + work_of(self.graph, config) / SPEED[_kind(config)]
             self.ratios.setdefault(_kind(config), []).append(each / work)
 

@@ -44,7 +44,7 @@ SELECTED = 0.97  # of the budget: when an ensemble has to be as it is
 RESERVE = 0.05  # of the budget, for choosing and writing
 PER_SPLIT, MOST_FOR_SPLITS = 0.06, 0.4  # of the budget, for training the chosen on splits that the search left out
 FOR_REFIT = 0.25  # of the budget, for training the chosen on validation nodes too
-MEASURED = 3  # first configurations by which the speed of the machine is measured on a small graph
+MEASURED = 4  # first configurations by which the speed of the machine is measured on a small graph
 COMPARED = 12  # configurations that must fit into the share of the budget below for cross-validation
 FOLDS_SHARE = 0.5
 BETWEEN_CHOICES = 0.05  # of the budget at least, between two choices that are written while the search goes on
@@ -57,6 +57,7 @@ def auto(
     *,
     out: str | Path,
     seconds: float,
+    spent: float = 0.0,
     splits: Sequence[int] | None = None,
     seed: int = 0,
     source: dict[str, Any] | None = None,
@@ -71,6 +72,7 @@ def auto(
         executor: where evaluations run.
         out: the folder; the same call goes on in it.
         seconds: the budget.
+        spent: of it, before this call.
         splits: numbers of splits (default: all); the same members are trained on all of them.
         seed: decides every random draw.
         source: where the graph came from, for prediction later.
@@ -84,8 +86,9 @@ def auto(
     if (folder / "config.json").exists():
         raise ConfigError(f"{folder} holds a run of another model; choose another --out")
     with locked(folder):
-        job = _Job(graph, executor, folder, seconds, numbers, seed, source, portfolio or default_portfolio(), log)
-        return job.run(refit)
+        begun = time.monotonic() - spent
+        entries = portfolio or default_portfolio()
+        return _Job(graph, executor, folder, begun, seconds, numbers, seed, source, entries, log).run(refit)
 
 
 class _Job:
@@ -94,6 +97,7 @@ class _Job:
         graph: Graph,
         executor: Executor,
         folder: Path,
+        start: float,
         seconds: float,
         numbers: list[int],
         seed: int,
@@ -101,8 +105,7 @@ class _Job:
         entries: Sequence[Entry],
         log: Log,
     ) -> None:
-        self.start = time.monotonic()
-        self.graph, self.executor, self.folder, self.seconds = graph, executor, folder, seconds
+        self.graph, self.executor, self.folder, self.start, self.seconds = graph, executor, folder, start, seconds
         self.numbers, self.seed, self.source, self.log = numbers, seed, source, log
         self.store = Store(folder / "candidates", _check_owner(folder, graph, seed))
         self.stages = stages_for(graph, numbers, EPOCHS, seed, folds_fit=False)

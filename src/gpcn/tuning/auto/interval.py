@@ -40,9 +40,10 @@ def expect(
 ) -> Expectation:
     """The expected mean test score over the splits `numbers`.
 
-    Its middle is the crosswise score of the whole choice. Its width has four sources: judged nodes are a sample
-    (bootstrap), test nodes are another, choosing was optimistic (the distance from the crosswise score to the one on
-    all judged nodes), and splits differ. When the clock passes `until`, fewer draws have to do.
+    What to expect is the crosswise score of the whole choice; as that was chosen by half of the nodes, the better end
+    is counted from the score of the final choice on all of them. The width has four sources: judged nodes are a
+    sample (bootstrap), test nodes are another, choosing was optimistic (the distance from the crosswise score to the
+    one on all judged nodes), and splits differ. When the clock passes `until`, fewer draws have to do.
     """
     metric = definition(graph.metric)
     blended = selection.blended()
@@ -67,8 +68,8 @@ def expect(
         variance += float(np.var(between, ddof=1)) / len(between)
     middle = metric.sign * selection.crosswise
     reach = REACH * variance**0.5
-    low, high = middle - reach, middle + reach
-    low = max(0.0, low)
+    ends = middle, metric.sign * selection.gain
+    low, high = max(0.0, min(ends) - reach), max(ends) + reach
     if metric.percent:
         high = min(100.0, high)
     fewest = min(each.size for each in differences)

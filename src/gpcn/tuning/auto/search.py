@@ -30,6 +30,7 @@ LAST_SHARE = 0.25  # of the time in which new candidates have to give way to tho
 NO_NEW_SHARE = 0.1  # of the time in which a new candidate could not be judged in all arenas any more
 USUAL_EPOCHS = 150  # until patience runs out, on small graphs
 MOMENT = 1.0  # seconds in which nothing new is begun
+PER_NODE = 0.7  # configurations for each judged node at most, besides the portfolio
 PARENTS = 6  # of the best, from which local search starts
 Log = Callable[[str], None]
 
@@ -62,6 +63,7 @@ class Search:
         self.stopped: dict[tuple[int, str], int] = {}
         self.start = self.end = time.monotonic()
         self.evaluations = 0
+        self.exhausted = False
 
     @property
     def left(self) -> float:
@@ -213,7 +215,13 @@ class Search:
         return None
 
     def _local(self) -> Evaluation | None:
-        """A neighbour of one of the best."""
+        """A neighbour of one of the best; none any more where the best of so many would be so by chance."""
+        arena = self.stages[0].arenas[0]
+        if len(self.candidates) >= max(self.portfolio_size, round(PER_NODE * arena.nodes.size)):
+            if not self.exhausted:
+                self.log(f"{len(self.candidates)} configurations on {arena.nodes.size} nodes: more would win by chance")
+            self.exhausted = True
+            return None
         parents = [candidate for _, candidate in self.leaders()[:PARENTS]]
         several = len(self.stages[-1].arenas) > len(self.stages[0].arenas)
         too_late = several and self.left < NO_NEW_SHARE * (self.end - self.start)
@@ -227,7 +235,6 @@ class Search:
             config = neighbour(self.graph, parent.config, tried, rng)
             if config is None:
                 continue
-            arena = self.stages[0].arenas[0]
             if self.clock.least(config, len(arena.splits)) > self.left:
                 continue
             return self._task(self._add(config, _described(parent, config), "search"), arena, 0)
