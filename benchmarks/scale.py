@@ -1,10 +1,13 @@
-"""Graphs in parts: what cutting and training cost, measured against the formulas of docs/scale.md.
+"""Graphs in parts: what cutting and training cost, measured against the formulas of docs/scale.md; resumable.
 
-    python benchmarks/scale.py                      # 1 to 8 million nodes, 20 edges each, 1, 2 and 4 workers
-    python benchmarks/scale.py --nodes 20000 --parts 1,2 --work /tmp/scale --out /tmp/scale.jsonl
+    .venv/bin/python benchmarks/scale.py [--nodes 1000000,2000000] [--workers 1,2,4] [--work DIR] [--save]
 
-Every measurement is one line of `--out`; a line that is there is not measured again. Each is made by processes of their
-own, so that peak memory is theirs alone. The workers are plain processes over gloo, as Ray Train starts them.
+A random undirected graph of 20 links per node is written as Parquet tables, cut into four parts with `gpcn shard`'s
+DuckDB, and trained on for a few epochs by 1, 2 and 4 workers, all on this machine; for 1 and 2 workers neighbouring
+parts are put together. Memory and bytes do not depend on what else runs; seconds do, and each row has the load of the
+machine when it began. A training whose workers together need more than `--limit` is ended, and its row says so. With
+`--save` each row is kept in `benchmarks/scale.json` as soon as it is there, rows that are there are not measured again,
+and the tables of `docs/scale.md` are made of it.
 """
 
 from __future__ import annotations
@@ -12,182 +15,174 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
+import shutil
 import socket
 import subprocess
 import sys
 import time
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks import scale_steps as steps
+from benchmarks.epoch import machine
+from benchmarks.performance_page import put_between
+from gpcn.paper.evaluations import commit
 
-DEGREE, FEATURES, CLASSES, HIDDEN, LAYERS = 20, 16, 5, 64, 4
-CHUNK = 500_000  # nodes per file of the tables
-EPOCHS = 3
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--nodes", default="1000000,2000000,4000000,8000000")
-    options.add_argument("--parts", default="1,2,4")
-    options.add_argument("--model", default="gpcn-link")
-    options.add_argument("--memory", default="2GB", help="of the database that cuts tables")
-    options.add_argument("--work", type=Path, default=Path("/tmp/gpcn-scale"), help="folder for tables and parts")
-    options.add_argument("--out", type=Path, default=Path("results/scale.jsonl"))
-    options.add_argument("--child", nargs="*", help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.child:
-        {"shard": shard_child, "train": train_child}[given.child[0]](*given.child[1:])
-        return
-    for nodes in map(int, given.nodes.split(",")):
-        folder = given.work / str(nodes)
-        write_tables(folder, nodes)
-        for parts in map(int, given.parts.split(",")):
-            shards = folder / f"parts-{parts}"
-            measure(
-                given.out,
-                {"what": "shard", "nodes": nodes, "parts": parts, "memory": given.memory},
-                partial(cut, folder, shards, parts, given.memory),
-            )
-            measure(
-                given.out,
-                {"what": "train", "nodes": nodes, "parts": parts, "model": given.model},
-                partial(train, shards, parts, given.model),
-            )
+HERE = Path(__file__).resolve().parent
+KEPT, PAGE = HERE / "scale.json", HERE.parent / "docs" / "scale.md"
+SIZES, WORKERS, PARTS = (1_000_000, 2_000_000, 4_000_000, 8_000_000), (1, 2, 4), 4
+MEMORY = "2GB"  # of the database that cuts tables
+SETTINGS = {
+    "model": steps.MODEL,
+    "features": steps.FEATURES,
+    "classes": steps.CLASSES,
+    "hidden": steps.HIDDEN,
+    "layers": steps.LAYERS,
+    "links_per_node": steps.DEGREE,
+}
 
 
-def measure(out: Path, key: dict[str, Any], work: Any) -> None:
-    """Append what `work` measures to `out`, unless it is there."""
-    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    if any(all(row.get(name) == value for name, value in key.items()) for row in rows):
-        return
-    row = key | work()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a") as stream:
-        stream.write(json.dumps(row) + "\n")
-    print(json.dumps(row), flush=True)
+def start(*words: object) -> subprocess.Popen[str]:
+    """A step in a process of its own."""
+    return subprocess.Popen([sys.executable, steps.__file__, *map(str, words)], stdout=subprocess.PIPE, text=True)
 
 
-def write_tables(folder: Path, nodes: int) -> None:
-    """Tables of a random graph in files of `CHUNK` nodes; those that are there are kept."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for start in range(0, nodes, CHUNK):
-        count, number = min(CHUNK, nodes - start), start // CHUNK
-        edges, table = folder / f"edges-{number:04d}.parquet", folder / f"nodes-{number:04d}.parquet"
-        if table.exists():
-            continue
-        rng = np.random.default_rng([nodes, number])
-        ends = {
-            "source": np.repeat(np.arange(start, start + count), DEGREE),
-            "target": rng.integers(0, nodes, count * DEGREE),
-        }
-        labels = rng.integers(0, CLASSES, count)
-        columns: dict[str, Any] = {"id": np.arange(start, start + count), "label": labels}
-        columns["split"] = np.array(["train", "val", "test"])[rng.integers(0, 3, count)]
-        for feature in range(FEATURES):
-            columns[f"x{feature}"] = (rng.standard_normal(count) + (labels == feature)).astype(np.float32)
-        pq.write_table(pa.table(ends), edges)
-        pq.write_table(pa.table(columns), table)
+def answers(processes: Sequence[subprocess.Popen[str]], limit: float) -> list[dict[str, Any]] | None:
+    """What all processes print; `None` if together they needed more memory than `limit`, and were ended."""
+    try:
+        while any(process.poll() is None for process in processes):
+            if sum(_resident(process.pid) for process in processes) > limit:
+                return None
+            if any(process.poll() for process in processes):
+                raise SystemExit("a process of the measurement failed; its error is above")
+            time.sleep(0.2)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    if any(process.returncode for process in processes):
+        raise SystemExit("a process of the measurement failed; its error is above")
+    return [json.loads((process.stdout or sys.stdin).read().splitlines()[-1]) for process in processes]
 
 
-def child(*words: object) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, __file__, "--child", *map(str, words)], stdout=subprocess.PIPE, text=True)
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
-def answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    text, _ = process.communicate()
-    if process.returncode:
-        raise SystemExit(f"a measurement failed with exit code {process.returncode}")
-    return dict(json.loads(text.splitlines()[-1]))
+def cut(folder: Path, limit: float) -> dict[str, Any]:
+    """The tables of a size in four parts."""
+    rows = answers([start("shard", folder / "tables", folder / f"parts-{PARTS}", PARTS, MEMORY)], limit)
+    return {"memory": MEMORY, **(rows[0] if rows else {"exceeded": True})}
 
 
-def cut(folder: Path, shards: Path, parts: int, memory: str) -> dict[str, Any]:
-    return answer(child("shard", folder, shards, parts, memory))
-
-
-def shard_child(folder: str, shards: str, parts: str, memory: str) -> None:
-    from gpcn.data.columns import Columns
-    from gpcn.distributed.joined_tables import Tables
-    from gpcn.distributed.table_database import files_of
-    from gpcn.distributed.table_shards import shard_tables
-
-    files = [files_of(f"{folder}/{stem}-*.parquet", stem) for stem in ("edges", "nodes")]
-    start = time.perf_counter()
-    manifest = shard_tables(Tables(*files, Columns(structure="none"), "random"), shards, int(parts), memory=memory)
-    seconds = time.perf_counter() - start
-    print(
-        json.dumps(
-            {
-                "seconds": seconds,
-                "links": manifest.links,
-                "links_per_second": manifest.links / seconds,
-                "peak_bytes": peak(),
-            }
-        )
-    )
-
-
-def train(shards: Path, parts: int, model: str) -> dict[str, Any]:
+def train(folder: Path, workers: int, limit: float) -> dict[str, Any]:
+    """A few epochs by so many workers."""
+    shards = folder / f"parts-{workers}"
+    if not (shards / "manifest.json").exists():
+        answers([start("merge", folder / f"parts-{PARTS}", shards, workers)], limit)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    rows = [answer(process) for process in [child("train", shards, rank, parts, port, model) for rank in range(parts)]]
-    return {
-        "seconds_per_epoch": max(row["seconds_per_epoch"] for row in rows),
-        "peak_bytes": [row["peak_bytes"] for row in rows],
-        "bytes_per_epoch": [row["bytes_per_epoch"] for row in rows],
-        "formula_bytes": [row["formula_bytes"] for row in rows],
-        "hidden_width_bytes": [row["hidden_width_bytes"] for row in rows],
-    }
+    rows = answers([start("train", shards, rank, workers, port) for rank in range(workers)], limit)
+    if rows is None:
+        return {**SETTINGS, "exceeded": True, "limit_bytes": round(limit)}
+    slowest = {name: max(row[name] for row in rows) for name in ("seconds_per_epoch", "seconds_until_second_epoch")}
+    lists = {name: [row[name] for row in rows] for name in rows[0] if name not in slowest and name != "loss"}
+    return {**SETTINGS, **slowest, **lists, "loss": rows[0]["loss"]}
 
 
-def train_child(shards: str, rank: str, parts: str, port: str, model: str) -> None:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "GLOO_SOCKET_IFNAME": "lo"}
-    import torch
-    import torch.distributed as dist
-
-    from gpcn import TrainConfig
-    from gpcn.data.parts.manifest import Manifest
-    from gpcn.distributed.loading import load_part
-    from gpcn.distributed.workers import Workers
-    from gpcn.training.trainer import Trainer
-
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=int(rank), world_size=int(parts))
-    workers, manifest = Workers(), Manifest.read(shards)
-    config = TrainConfig.of(model, hidden=HIDDEN, layers=LAYERS, dropout=0.0)
-    problem, data = load_part(Path(shards), manifest, config, workers)
-    trainer = Trainer(problem, config, data.splits[0], 0)
-    trainer.step()
-    sent, start = workers.bytes_sent, time.perf_counter()
-    for _ in range(EPOCHS):
-        trainer.step()
-    seconds, sent = (time.perf_counter() - start) / EPOCHS, (workers.bytes_sent - sent) / EPOCHS
-    expected = [formula(trainer, workers, width) for width in (CLASSES, HIDDEN)]
-    row = {"seconds_per_epoch": seconds, "peak_bytes": peak(), "bytes_per_epoch": sent}
-    print(json.dumps(row | {"formula_bytes": expected[0], "hidden_width_bytes": expected[1]}))
-    dist.destroy_process_group()
+def measure(size: int, workers: Sequence[int], options: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    """Add the rows of one size that are not there."""
+    there = {(row["nodes"], row["step"], row["workers"]) for row in rows}
+    wanted = [("shard", PARTS), *(("train", count) for count in workers)]
+    missing = [(step, count) for step, count in wanted if (size, step, count) not in there]
+    if not missing:
+        return
+    folder: Path = options.work / str(size)
+    steps.write_tables(folder / "tables", size)
+    if ("shard", PARTS) in missing:
+        shutil.rmtree(folder / f"parts-{PARTS}", ignore_errors=True)  # a part that is there would not be measured
+    elif not (folder / f"parts-{PARTS}" / "manifest.json").exists():
+        cut(folder, options.limit)
+    for step, count in missing:
+        load = os.getloadavg()[0]
+        row = cut(folder, options.limit) if step == "shard" else train(folder, count, options.limit)
+        row = {"nodes": size, "step": step, "workers": count, **row, "load_before": round(load, 1), "commit": commit()}
+        rows.append(row)
+        print(json.dumps(row), flush=True)
+        if options.save:
+            KEPT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    if not options.keep:
+        shutil.rmtree(folder)
 
 
-def formula(trainer: Any, workers: Any, width: int) -> float:
-    """What docs/scale.md says a worker sends in an epoch, with rows of `width` numbers."""
-    operator = trainer.model.read(trainer.problem.adjacency, None, trainer.problem.graph.num_nodes).operators[0]
-    forward, backward = (
-        sum(rows.numel() for rows in matrix.exchange.outgoing) for matrix in (operator.matrix, operator.transposed)
-    )
-    share = 2 * (workers.size - 1) / workers.size
-    shared = sum(weight.numel() for weight in trainer.shared)
-    longest = int(workers.gather_integers([len(trainer.val)]).max())
-    return 4 * (LAYERS * width * (forward + backward) + share * shared + longest * CLASSES * (workers.size - 1))
+def sharding_table(rows: list[dict[str, Any]]) -> str:
+    """What cutting costs, by size."""
+    lines = ["| nodes | links | seconds | links a second | peak memory | parts on disk |", "| ---: |" + " ---: |" * 5]
+    for row in sorted((row for row in rows if row["step"] == "shard"), key=lambda row: row["nodes"]):
+        cells = [f"{row['nodes']:,}", f"{row['links']:,}", f"{row['seconds']:,.0f}", f"{row['links_per_second']:,}"]
+        lines.append(f"| {' | '.join(cells)} | {_gb(row['peak_bytes'])} | {_gb(row['bytes_on_disk'])} |")
+    return "\n".join(lines)
 
 
-def peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def training_table(rows: list[dict[str, Any]]) -> str:
+    """What training costs, by size and workers; of several workers the one with most."""
+    lines = [
+        "| nodes | workers | peak memory of a worker | by the formula | seconds an epoch | sent per worker and epoch "
+        "| by the formula | at width `h` |",
+        "| ---: |" + " ---: |" * 7,
+    ]
+    trained = [row for row in rows if row["step"] == "train"]
+    for row in sorted(trained, key=lambda row: (row["nodes"], row["workers"])):
+        begin = f"| {row['nodes']:,} | {row['workers']} | "
+        if row.get("exceeded"):
+            lines.append(begin + f"more than {_gb(row['limit_bytes'])} in all | – | – | – | – | – |")
+            continue
+        sent, formula, hidden = (
+            max(row[f"{name}"]) for name in ("bytes_per_epoch", "formula_bytes", "hidden_width_bytes")
+        )
+        memory = f"{_gb(max(row['peak_bytes']))} | {_gb(max(row['memory_by_formula']))}"
+        distance = f" ({100 * (sent / formula - 1):+.1f} %)" if formula else ""
+        traffic = f"{_mb(sent)} | {_mb(formula)}{distance} | {_mb(hidden)}"
+        lines.append(begin + f"{memory} | {row['seconds_per_epoch']:.1f} | {traffic} |")
+    return "\n".join(lines)
+
+
+def _gb(size: float) -> str:
+    return f"{size / 1e9:.2f} GB"
+
+
+def _mb(size: float) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def write_page(rows: list[dict[str, Any]]) -> None:
+    """The tables of docs/scale.md."""
+    put_between(PAGE, "sharding", sharding_table(rows))
+    put_between(PAGE, "training", training_table(rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--workers", default=",".join(map(str, WORKERS)))
+    parser.add_argument("--work", type=Path, default=Path("/tmp/gpcn-scale"), help="folder for tables and parts")
+    parser.add_argument("--limit", type=float, default=14e9, help="bytes that all workers together may need")
+    parser.add_argument("--keep", action="store_true", help="leave tables and parts there")
+    parser.add_argument("--save", action="store_true", help="keep rows in benchmarks/scale.json, and make the page's")
+    options = parser.parse_args()
+    rows = json.loads(KEPT.read_text())["rows"] if options.save and KEPT.exists() else []
+    for size in map(int, options.nodes.split(",")):
+        measure(size, [int(count) for count in options.workers.split(",")], options, rows)
+    if options.save:
+        write_page(rows)
+    else:
+        print(sharding_table(rows), training_table(rows), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
-"""Workers as plain processes over gloo, each with its rows of a graph; what they return comes back in order of rank."""
+"""Workers as plain processes over gloo, each with its rows of a graph; what they return comes back in order of rank.
+
+They are forked from a server that has imported everything, for importing PyTorch takes longer than most tests.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import socket
@@ -87,7 +91,8 @@ def run_workers(count: int, work: Callable[..., Any], *about: Any) -> list[Any]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(_begin, (count, port, folder, work, about), nprocs=count, join=True)
+        multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.preloaded"])
+        mp.start_processes(_begin, (count, port, folder, work, about), nprocs=count, start_method="forkserver")
         return [pickle.loads((Path(folder) / str(rank)).read_bytes()) for rank in range(count)]
 
 

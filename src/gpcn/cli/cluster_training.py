@@ -20,6 +20,7 @@ def train_parts(
     splits: list[int] | None,
     out: Path | None,
     save_every: float,
+    timeout: float,
     json: bool,
 ) -> None:
     """Train and show; `changes` are the settings given, to which those that suit the graph are added."""
@@ -38,7 +39,7 @@ def train_parts(
         tables = Manifest.read(graph).graph.get("preparation") is not None
         config = TrainConfig.of(**{**settings_for(config.model, tables=tables), **changes})
     result = train_on_cluster(
-        graph, config, out, workers=workers, address=address, splits=splits, save_every=save_every
+        graph, config, out, workers=workers, address=address, splits=splits, save_every=save_every, timeout=timeout
     )
     if json:
         print_json(result)

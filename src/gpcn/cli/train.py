@@ -67,6 +67,14 @@ def train(
         str | None,
         typer.Option("--address", metavar="HOST:PORT", help="Of a running Ray cluster (default: one started here)."),
     ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout",
+            min=1,
+            help="Seconds that a worker of --engine ray waits for another before all are started again.",
+        ),
+    ] = 300.0,
     json: Json = False,
 ) -> None:
     """Train a model on the splits of a graph and report the test score, mean ± std.
@@ -100,7 +108,7 @@ def train(
         from gpcn.cli.cluster_training import train_parts
 
         chosen = None if config or recipe else changes
-        train_parts(graph, made, chosen, engine, workers, address, read_splits(splits), out, save_every, json)
+        train_parts(graph, made, chosen, engine, workers, address, read_splits(splits), out, save_every, timeout, json)
         return
     loaded = options.load(graph)
     if not json:

@@ -10,6 +10,6 @@
 | `table_database`, `joined_tables`, `streamed_features`, `table_shards` | tables larger than memory, cut into parts |
 | `loading` | a worker's problem from its part |
 | `part_training`, `part_checkpoints`, `part_run` | what a worker does and what it leaves on disk |
-| `worker_process`, `cluster_training` | the same by Ray Train |
+| `worker_process`, `failures`, `network`, `process_group`, `cluster_training` | the same by Ray Train |
 | `assembled` | a run in parts as an ordinary one |
 """

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.data.parts.manifest import Manifest
+from gpcn.distributed.failures import ClusterFailures
 from gpcn.distributed.part_problem import check_supported
 from gpcn.distributed.part_run import open_or_create
-from gpcn.distributed.worker_process import forget_failures, read_failure, versions, work
+from gpcn.distributed.worker_process import versions, work
 from gpcn.errors import ConfigError, TrainingError
 from gpcn.locking import locked
 from gpcn.sealed import FORMAT, write_sealed
@@ -73,9 +74,7 @@ def train_on_cluster(
                 "versions": versions(),
                 "threads": 1,
             }
-            forget_failures(path)
             _fit(settings, manifest.parts, address, retries, timeout, wait)
-            forget_failures(path)
         write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
         return run.result(numbers)
 
@@ -92,10 +91,9 @@ def check_splits(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
 
 
 def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int, timeout: float, wait: float) -> None:
-    if address is None and sys.platform == "linux":
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # else gloo listens where other machines can reach it
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
-    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(round(timeout)))
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(max(1, round(wait))))
+    os.environ.setdefault("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", str(max(1, round(timeout))))
     ray = load_ray(local=address is None)
     ours = not ray.is_initialized()
     if ours:
@@ -103,14 +101,14 @@ def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int
     storage = Path(settings["out"]) / ".ray"
     try:
         _check_size(ray, parts, wait)
-        trainer = _trainer(settings, parts, retries, timeout, storage)
-        out, error = Path(settings["out"]), None
+        failures, error = ClusterFailures.start(ray), None
+        trainer = _trainer(settings | {"failures": failures.name}, parts, retries, timeout, storage)
         try:
             with contextlib.redirect_stdout(sys.stderr):  # Ray says there which workers died; results go to stdout
                 trainer.fit()
         except _training_errors() as failure:
             error = failure
-        failed = read_failure(out)
+        failed = failures.first()
         if failed is not None:
             raise failed
         if error is not None:
@@ -124,17 +122,20 @@ def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int
 
 def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float, storage: Path) -> Any:
     from ray.train import FailureConfig, RunConfig, ScalingConfig
-    from ray.train.torch import TorchConfig, TorchTrainer
+    from ray.train.torch import TorchTrainer
+
+    from gpcn.distributed.process_group import ClusterTorchConfig
 
     logging.getLogger("ray.train").setLevel(logging.ERROR)
+    attempts = FailureConfig(
+        max_failures=retries, controller_failure_limit=retries, max_preemption_failures=retries
+    )  # the last two are without limit by default: a machine that stays away would be waited for without end
     return TorchTrainer(
         work,
         train_loop_config=settings,
         scaling_config=ScalingConfig(num_workers=parts, use_gpu=False, resources_per_worker={"CPU": 1}),
-        torch_config=TorchConfig(backend="gloo", timeout_s=max(1, round(timeout))),
-        run_config=RunConfig(
-            name="gpcn", storage_path=str(storage), failure_config=FailureConfig(max_failures=retries)
-        ),
+        torch_config=ClusterTorchConfig(backend="gloo", timeout_s=max(1, round(timeout))),
+        run_config=RunConfig(name="gpcn", storage_path=str(storage), failure_config=attempts),
     )
 
 
@@ -151,16 +152,18 @@ def _check_size(ray: Any, parts: int, wait: float) -> None:
 
 
 def _training_errors() -> Any:
+    from ray.exceptions import RayError
     from ray.train.v2.api.exceptions import TrainingFailedError
 
-    return TrainingFailedError
+    return TrainingFailedError, RayError
 
 
 def _sentence(error: Exception, retries: int) -> str:
+    again = "run the same command again to go on from the last checkpoint"
+    cause = getattr(error, "controller_failure", None)
+    if type(cause).__name__ == "WorkerGroupStartupTimeoutError":
+        return f"the cluster has too few CPUs since a machine was lost, and none came in its stead; {again}"
     failures = getattr(error, "worker_failures", None) or {}
     causes = [str(cause).strip().splitlines()[-1] for cause in failures.values() if str(cause).strip()]
     reason = causes[0] if causes else str(error).strip().splitlines()[-1]
-    return (
-        f"the workers were lost more than {retries} time(s), the last because of: {reason:.200}; run the same command "
-        "again to go on from the last checkpoint"
-    )
+    return f"the workers were lost more than {retries} time(s), the last because of: {reason:.200}; {again}"

@@ -91,22 +91,31 @@ class Part:
     @classmethod
     def of(cls, rows: sp.csr_array, workers: Workers, offsets: Offsets) -> Part:
         """`rows` `[rows here, N]`; all workers do this together."""
-        start, stop = offsets[workers.rank], offsets[workers.rank + 1]
+        start, stop = int(offsets[workers.rank]), int(offsets[workers.rank + 1])
+        rows.sort_indices()
         here = (rows.indices >= start) & (rows.indices < stop)
-        columns = np.unique(rows.indices[~here]).astype(np.int64)
-        own = _block(rows, here, lambda kept: kept - start, int(stop - start))
-        halo = _block(rows, ~here, lambda kept: np.searchsorted(columns, kept), columns.size)
+        if here.all():
+            own, halo, columns = rows, sp.csr_array((rows.shape[0], 0), dtype=rows.dtype), np.empty(0, dtype=np.int64)
+            if start:
+                own = _renumbered(rows.data, rows.indices - start, rows.indptr, stop - start)
+        else:
+            elsewhere = ~here
+            linked = np.zeros(rows.shape[1], dtype=np.bool_)
+            linked[rows.indices[elsewhere]] = True
+            columns = np.flatnonzero(linked).astype(np.int64)
+            numbers = np.empty(rows.shape[1], dtype=rows.indices.dtype)
+            numbers[columns] = np.arange(columns.size)
+            own = _block(rows, here, lambda kept: kept - start, stop - start)
+            halo = _block(rows, elsewhere, lambda kept: numbers[kept], columns.size)
         return cls(own, halo, columns, Exchange.plan(workers, offsets, columns))
 
     def scaled(self, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None) -> Part:
-        """Rows times `left`, columns times `right`, both given for the nodes here."""
-        own, halo = self.own, self.halo
-        if left is not None:
-            own, halo = (sp.csr_array(sp.diags_array(left) @ block) for block in (own, halo))
+        """Rows times `left`, columns times `right`, both given for the nodes here; columns and rows are shared."""
+        elsewhere = None
         if right is not None:
             elsewhere = self.exchange(torch.from_numpy(right).unsqueeze(1)).squeeze(1).numpy()
-            own, halo = sp.csr_array(own @ sp.diags_array(right)), sp.csr_array(halo @ sp.diags_array(elsewhere))
-        return Part(own, halo, self.columns, self.exchange)
+        blocks = (_scaled(self.own, left, right), _scaled(self.halo, left, elsewhere))
+        return Part(*blocks, self.columns, self.exchange)
 
     def sums(self) -> npt.NDArray[np.float64]:
         """Of each row."""
@@ -114,8 +123,6 @@ class Part:
 
     def matrix(self, dtype: torch.dtype) -> PartMatrix:
         """For products."""
-        for block in (self.own, self.halo):
-            block.sort_indices()
         return PartMatrix(csr_tensor(self.own, dtype), csr_tensor(self.halo, dtype), self.exchange)
 
 
@@ -127,6 +134,29 @@ def part_operator(matrix: PartMatrix, transposed: PartMatrix, nnz: int) -> Spars
 
 
 def _block(rows: sp.csr_array, mask: npt.NDArray[np.bool_], renumber: Any, width: int) -> sp.csr_array:
-    counts = np.concatenate([[0], np.cumsum(mask)])[rows.indptr]
-    parts = (rows.data[mask], renumber(rows.indices[mask].astype(np.int64)), counts)
-    return sp.csr_array(parts, shape=(rows.shape[0], width))
+    """The entries of `rows` in `mask`."""
+    lengths = np.diff(rows.indptr)
+    counts = np.zeros(rows.shape[0], dtype=np.int64)
+    if mask.size:
+        filled = lengths > 0
+        counts[filled] = np.add.reduceat(mask, rows.indptr[:-1][filled], dtype=np.int64)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(rows.indptr.dtype)
+    return _renumbered(rows.data[mask], renumber(rows.indices[mask]), indptr, width)
+
+
+def _renumbered(data: Any, indices: Any, indptr: Any, width: int) -> sp.csr_array:
+    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
+
+
+def _scaled(
+    block: sp.csr_array, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None
+) -> sp.csr_array:
+    """New values over the same positions."""
+    if left is None and right is None:
+        return block
+    data = block.data.astype(np.float64)
+    if left is not None:
+        data *= np.repeat(left, np.diff(block.indptr))
+    if right is not None:
+        data *= right[block.indices]
+    return _renumbered(data, block.indices, block.indptr, block.shape[1])

@@ -85,14 +85,15 @@ class PartAdjacency(Adjacency):
             loops = self._loops()
             forward = sp.csr_array(forward + loops)
             backward = forward if symmetric else sp.csr_array(backward + loops)
-        part = Part.of(forward, self.workers, self.offsets)
+        part, entries = Part.of(forward, self.workers, self.offsets), int(forward.nnz)
         turned = part if symmetric else Part.of(backward, self.workers, self.offsets)
+        del forward, backward  # as large as what is made of them
         left, right = _scales(normalization, part, turned)
         matrix = part.scaled(left, right).matrix(dtype)
         transposed = matrix
         if not symmetric or left is not right:
             transposed = turned.scaled(right, left).matrix(dtype)
-        return part_operator(matrix, transposed, forward.nnz)
+        return part_operator(matrix, transposed, entries)
 
     def _rows_of(self, relation: str | None) -> Rows:
         if relation is None:
@@ -104,7 +105,8 @@ class PartAdjacency(Adjacency):
 
     def _loops(self) -> sp.csr_array:
         nodes, start = self.num_nodes, int(self.offsets[self.workers.rank])
-        parts = (np.ones(nodes), np.arange(start, start + nodes), np.arange(nodes + 1))
+        kind = self.rows[0].indices.dtype
+        parts = (np.ones(nodes), np.arange(start, start + nodes, dtype=kind), np.arange(nodes + 1, dtype=kind))
         return sp.csr_array(parts, shape=(nodes, int(self.offsets[-1])))
 
     def __repr__(self) -> str:

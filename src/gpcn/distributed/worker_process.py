@@ -1,12 +1,12 @@
 """What Ray Train calls in each of its workers, whose process group is there already.
 
-What a user can mend (a missing part, a loss that is not finite) is written down as one sentence and ends the training
-at once; what a lost worker causes is raised, so that Ray starts all workers again.
+What a user can mend (a missing part, full storage, too little memory, a loss that is not finite) is recorded as one
+sentence and ends the training at once; what a lost worker causes is raised, so that Ray starts all workers again.
 """
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import platform
 import socket
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from gpcn import errors
+from gpcn.distributed.failures import ClusterFailures, Failures
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.workers import Workers
 from gpcn.errors import ConfigError, DataError, GpcnError
-from gpcn.schema import anything, fields, text
-from gpcn.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.nn.memory import memory_limits
 
 PACKAGES = ("gpcn", "torch", "numpy")
-_check = fields({"format": anything, "kind": text, "sentence": text})
+OF_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+"""What is not over when a worker is started again."""
 
 
 def versions() -> dict[str, str]:
@@ -45,46 +45,38 @@ def check_versions(expected: Mapping[str, str]) -> None:
 
 def work(settings: Mapping[str, Any]) -> None:
     """Train this worker's part; `settings` are plain data."""
-    out = Path(settings["out"])
+    import ray
+
     torch.set_num_threads(int(settings["threads"]))
+    run_worker(settings, ClusterFailures(ray, settings["failures"]))
+
+
+def run_worker(settings: Mapping[str, Any], failures: Failures) -> None:
+    """Train; what a user can mend goes to `failures`, and so ends for all workers without another attempt."""
+    host, out, rank = socket.gethostname(), Path(settings["out"]), dist.get_rank()
+    advice = f"cut the graph into more than {dist.get_world_size()} parts, or use a smaller hidden"
     try:
         check_versions(settings["versions"])
         if not out.is_dir():
-            raise ConfigError(f"the worker on {socket.gethostname()} does not see {out}; it must lie where all see it")
-        train_part(
-            Path(settings["shards"]), out, settings["splits"], Workers(), save_every=float(settings["save_every"])
-        )
+            raise ConfigError(f"the worker on {host} does not see {out}; it must lie where all see it")
+        with memory_limits(f"part {rank} of the graph on {host}", advice):
+            train_part(
+                Path(settings["shards"]), out, settings["splits"], Workers(), save_every=float(settings["save_every"])
+            )
     except GpcnError as error:
-        write_failure(out, dist.get_rank(), error)
-        dist.destroy_process_group()  # whoever waits for this worker is told so
-        if read_failure(out) is None:
+        _end(rank, error, failures)
+    except OSError as error:
+        if error.errno not in OF_STORAGE:
             raise
+        where = f" {error.filename}" if error.filename else ""
+        _end(rank, DataError(f"the worker on {host} cannot write{where}: {error.strerror}"), failures)
     except RuntimeError:
-        if read_failure(out) is None:  # a lost worker; with a failure, the consequence of it
+        if failures.first() is None:  # a lost worker; with a failure, the consequence of it
             raise
 
 
-def write_failure(out: Path, rank: int, error: GpcnError) -> None:
-    """Keep why a training cannot go on."""
-    payload = {"format": FORMAT, "kind": type(error).__name__, "sentence": str(error)}
-    with contextlib.suppress(DataError):  # where storage is full, even this may not fit
-        write_sealed(_failure(out, rank), payload)
-
-
-def read_failure(out: Path) -> GpcnError | None:
-    """Why the training in `out` cannot go on, if somebody said so; of several workers the first."""
-    for file in sorted(out.glob(_failure(out, "*").name)):
-        payload = read_sealed(file, _check, "run the same command again")
-        kind = getattr(errors, payload["kind"], GpcnError)
-        return kind(payload["sentence"]) if issubclass(kind, GpcnError) else GpcnError(payload["sentence"])
-    return None
-
-
-def forget_failures(out: Path) -> None:
-    """Take away what an earlier attempt said."""
-    for file in out.glob(_failure(out, "*").name):
-        file.unlink()
-
-
-def _failure(out: Path, rank: int | str) -> Path:
-    return out / f".failed-{rank}.json"
+def _end(rank: int, error: GpcnError, failures: Failures) -> None:
+    failures.record(rank, error)
+    dist.destroy_process_group()  # whoever waits for this worker learns of it
+    if failures.first() is None:
+        raise error

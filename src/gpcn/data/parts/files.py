@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from gpcn.schema import anything, fields, mapping_of, text
 from gpcn.sealed import FORMAT, check_file, file_digest, read_sealed, write_sealed
 
 FILE = "part.json"
+BATCH = 1 << 20  # rows
 _check = fields({"format": anything, "owner": text, "files": mapping_of(text)})
 
 
@@ -54,12 +56,32 @@ def finished_part(folder: Path, owner: str) -> dict[str, str] | None:
 
 def read_table(folder: Path, name: str, digests: Mapping[str, str]) -> pa.Table:
     """The table `name`, the one that was written."""
+    with _checked(folder, name, digests) as file:
+        return pq.read_table(file)
+
+
+def read_batches(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The table `name` a batch at a time, each with the number of rows before it."""
+    with _checked(folder, name, digests) as file:
+        before = 0
+        for batch in pq.ParquetFile(file).iter_batches(BATCH):
+            yield before, batch
+            before += batch.num_rows
+
+
+def count_rows(folder: Path, name: str) -> int:
+    """How many rows the table `name` has, which was checked to be there."""
+    return int(pq.read_metadata(folder / f"{name}.parquet").num_rows)
+
+
+@contextmanager
+def _checked(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[Path]:
     file = folder / f"{name}.parquet"
     if file.name not in digests:
         raise CheckpointError(f"{folder} has no {file.name} among its files; {ADVICE}")
     check_file(file, digests[file.name], ADVICE)
     try:
-        return pq.read_table(file)
+        yield file
     except (OSError, pa.ArrowException) as error:
         raise CheckpointError(f"{file} cannot be read: {error!s:.200}; {ADVICE}") from error
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.data.parts.files import column, read_table
+from gpcn.data.parts.files import column, count_rows, read_batches, read_table
 from gpcn.data.parts.manifest import Manifest
 from gpcn.errors import CheckpointError
 from gpcn.types import ROLES, IntVector
@@ -76,15 +76,16 @@ class PartData:
         total, width = manifest.offsets[-1], int(manifest.graph["features"])
 
         def rows(name: str) -> Rows:
-            outgoing = _matrix(read_table(folder, f"{name}-out", digests), start, stop, total)
+            outgoing = _read_matrix(folder, f"{name}-out", digests, (start, stop), total)
             if not manifest.directed:
                 return outgoing, outgoing
-            return outgoing, _matrix(read_table(folder, f"{name}-in", digests), start, stop, total)
+            return outgoing, _read_matrix(folder, f"{name}-in", digests, (start, stop), total)
 
-        nodes, features = (read_table(folder, name, digests) for name in ("nodes", "features"))
+        nodes = read_table(folder, "nodes", digests)
         if manifest.sparse_features:
-            matrix: Any = _matrix(features, start, stop, width, np.float32)
+            matrix: Any = _read_matrix(folder, "features", digests, (start, stop), width, np.float32)
         else:
+            features = read_table(folder, "features", digests)
             values = features.column("features").combine_chunks().flatten()
             matrix = values.to_numpy(zero_copy_only=False).reshape(features.num_rows, width)
         if nodes.num_rows != stop - start or matrix.shape[0] != stop - start:
@@ -117,12 +118,32 @@ def feature_table(features: Any, start: int) -> pa.Table:
     return pa.table({"features": pa.FixedSizeListArray.from_arrays(flat, width)})
 
 
-def _matrix(table: pa.Table, start: int, stop: int, width: int, dtype: Any = np.float64) -> sp.csr_array:
-    nodes, columns, values = (column(table, name) for name in table.column_names)
-    if nodes.size and (nodes.min() < start or nodes.max() >= stop or columns.min() < 0 or columns.max() >= width):
-        raise CheckpointError(f"a part names nodes outside of {start} to {stop - 1}, or columns outside of {width}")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(nodes - start, minlength=stop - start))])
-    return sp.csr_array((values.astype(dtype), columns, indptr), shape=(stop - start, width))
+def _read_matrix(
+    folder: Path,
+    name: str,
+    digests: Mapping[str, str],
+    bounds: tuple[int, int],
+    width: int,
+    dtype: Any = np.float64,
+) -> sp.csr_array:
+    """Rows `bounds[0]` to `bounds[1]` of a matrix, read a batch at a time into what is kept of them."""
+    start, stop = bounds
+    counts = np.zeros(stop - start, dtype=np.int64)
+    columns: Any = np.empty(0, dtype=np.int32)
+    values: Any = np.empty(0, dtype=dtype)
+    for before, batch in read_batches(folder, name, digests):
+        if before == 0:
+            total = count_rows(folder, name)
+            fits = max(total, width) <= np.iinfo(np.int32).max
+            columns, values = np.empty(total, dtype=np.int32 if fits else np.int64), np.empty(total, dtype=dtype)
+        nodes, others, numbers = (batch.column(index).to_numpy(zero_copy_only=False) for index in range(3))
+        if nodes.min() < start or nodes.max() >= stop or others.min() < 0 or others.max() >= width:
+            raise CheckpointError(f"a part names nodes outside of {start} to {stop - 1}, or columns outside of {width}")
+        counts += np.bincount(nodes - start, minlength=stop - start)
+        columns[before : before + batch.num_rows] = others
+        values[before : before + batch.num_rows] = numbers
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(columns.dtype)
+    return sp.csr_array((values, columns, indptr), shape=(stop - start, width))
 
 
 def _roles(split: PartSplit, nodes: int) -> npt.NDArray[np.int8]:
