@@ -146,7 +146,8 @@ def training_table(rows: list[dict[str, Any]]) -> str:
         sent, formula, hidden = (
             max(row[f"{name}"]) for name in ("bytes_per_epoch", "formula_bytes", "hidden_width_bytes")
         )
-        memory = f"{_gb(max(row['peak_bytes']))} | {_gb(max(row['memory_by_formula']))}"
+        sizes = zip(row["nodes_here"], row["links_here"], row["rows_arriving"], strict=True)
+        memory = f"{_gb(max(row['peak_bytes']))} | {_gb(max(steps.memory_by_formula(*size) for size in sizes))}"
         distance = f" ({100 * (sent / formula - 1):+.1f} %)" if formula else ""
         traffic = f"{_mb(sent)} | {_mb(formula)}{distance} | {_mb(hidden)}"
         lines.append(begin + f"{memory} | {row['seconds_per_epoch']:.1f} | {traffic} |")
