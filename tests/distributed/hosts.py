@@ -12,7 +12,7 @@ from types import TracebackType
 
 PREFIX, PORT = "10.77.31", 6399
 HEAD, OTHER = "gpcn-a", "gpcn-b"
-SECONDS = 120.0  # for a node of Ray to be there
+SECONDS = 300.0  # for a node of Ray to be there
 
 
 def run(*words: object, check: bool = True) -> str:

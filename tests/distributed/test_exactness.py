@@ -31,21 +31,21 @@ def graph_of(directed: bool, sparse: bool, **changes: Any) -> Graph:
 
 
 def jobs() -> list[Job]:
-    """Every model for three epochs on every kind of graph, and some trainings to their end."""
+    """Every model for two epochs on every kind of graph, and some trainings to their end."""
     listed: list[Job] = []
     for directed in (False, True):
         for sparse in (False, True):
             graph = graph_of(directed, sparse)
             kind = f"{'directed' if directed else 'undirected'} {'sparse' if sparse else 'dense'}"
             for model in MODELS:
-                config = TrainConfig.of(model, epochs=3, dropout=0.0, seed=1, **_narrow(model))
-                listed.append((f"{model}, {kind}", graph, config, 3))
+                config = TrainConfig.of(model, epochs=2, dropout=0.0, seed=1, **_narrow(model))
+                listed.append((f"{model}, {kind}", graph, config, 2))
     two = replace(graph_of(True, False, classes=2, nodes=80), metric="roc_auc")
     for model in ("gpcn-link", "agpcn", "multi-gpcn-link"):
-        settings = {"epochs": 40, "patience": 8, "dropout": 0.0, "seed": 3, **_narrow(model)}
+        settings = {"epochs": 25, "patience": 8, "dropout": 0.0, "seed": 3, **_narrow(model)}
         by_metric = TrainConfig.of(model, class_weights=True, select="metric", **settings)
         listed.append((f"{model} to its end, by ROC-AUC, classes weighed", two, by_metric, None))
-    settings = {"epochs": 30, "patience": 5, "dropout": 0.0, "seed": 3}
+    settings = {"epochs": 20, "patience": 5, "dropout": 0.0, "seed": 3}
     normalized = TrainConfig.of("sgc", normalize_features=True, direction="both", **settings)
     listed.append(("sgc to its end, features normalized, both directions", graph_of(True, True), normalized, None))
     return listed

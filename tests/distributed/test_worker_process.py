@@ -79,6 +79,14 @@ def limit(scenario: str, rank: int, settings: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
+def wait_for_all(folder: Path, workers: Workers) -> None:
+    """By files: who leaves a barrier of gloo and hangs up at once may leave another in it, as Ray does not."""
+    folder.mkdir(exist_ok=True)
+    (folder / str(workers.rank)).touch()
+    while len(list(folder.glob("*"))) < workers.size:
+        time.sleep(0.01)
+
+
 def work(workers: Workers, folder: Path, settings: dict[str, dict[str, Any]]) -> list[str]:
     """How each scenario ended for this worker."""
     torch.set_default_dtype(torch.float32)
@@ -87,6 +95,7 @@ def work(workers: Workers, folder: Path, settings: dict[str, dict[str, Any]]) ->
         if not dist.is_initialized():
             store = f"file://{folder}/{scenario.replace(' ', '-')}"
             dist.init_process_group("gloo", init_method=store, rank=workers.rank, world_size=workers.size)
+        wait_for_all(folder / f"{scenario} begun", workers)
         limit(scenario, workers.rank, settings[scenario])
         start = time.monotonic()
         run_worker(settings[scenario], FailuresInAFile(Path(settings[scenario]["shards"]).parent / "failures"))
@@ -97,6 +106,7 @@ def work(workers: Workers, folder: Path, settings: dict[str, dict[str, Any]]) ->
         if dist.is_initialized():
             dist.destroy_process_group()
     dist.init_process_group("gloo", init_method=f"file://{folder}/last", rank=workers.rank, world_size=workers.size)
+    wait_for_all(folder / "all done", workers)
     return answers
 
 
