@@ -28,7 +28,7 @@ from gpcn.paper.evaluations import commit
 
 HERE = Path(__file__).resolve().parent
 KEPT, PAGE = HERE / "memory_limit.json", HERE.parent / "docs" / "scale.md"
-NODES, DEGREE, FEATURES, HIDDEN, EPOCHS, PARTS = 400_000, 10, 10, 256, 2, 4
+NODES, DEGREE, FEATURES, HIDDEN, EPOCHS, PARTS = 200_000, 10, 10, 1024, 2, 4
 SETTINGS = ["--model", "gpcn-link", "--set", f"hidden={HIDDEN}", "--set", f"epochs={EPOCHS}", "--set", "dropout=0"]
 
 
@@ -90,7 +90,7 @@ def prepare(folder: Path) -> None:
 def alone(folder: Path, limit: int | None, name: str) -> dict[str, Any]:
     """`gpcn train` in one process."""
     words = ["-m", "gpcn", "train", str(folder / "graph.npz"), *SETTINGS, "--jobs", "1", "--out", str(folder / name)]
-    return Watched(words, limit, dict(os.environ)).end(600)
+    return Watched(words, limit, dict(os.environ)).end(1800)
 
 
 def in_parts(folder: Path, limit: int) -> dict[str, Any]:
@@ -110,11 +110,21 @@ def in_parts(folder: Path, limit: int) -> dict[str, Any]:
         try:
             words = ["train", str(folder / "parts"), *SETTINGS, "--engine", "ray", "--workers", str(PARTS)]
             words += ["--address", f"127.0.0.1:{port}", "--out", str(folder / "in-parts")]
-            time.sleep(15)
-            return Watched(["-m", "gpcn", *words], limit, env).end(900)
+            _wait_for(port)
+            return Watched(["-m", "gpcn", *words], limit, env).end(1800)
         finally:
             cluster.process.terminate()
             cluster.process.wait(timeout=60)
+
+
+def _wait_for(port: int) -> None:
+    """Until the cluster listens."""
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.5)
+    raise SystemExit("the cluster did not start")
 
 
 def text_of(row: dict[str, Any]) -> str:
@@ -130,9 +140,14 @@ def text_of(row: dict[str, Any]) -> str:
     )
 
 
+def _shown(what: str, answer: dict[str, Any]) -> dict[str, Any]:
+    print(what, answer["code"], answer["peaks"], answer["errors"].strip()[-500:], flush=True)
+    return answer
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=6.5e9, help="bytes of addresses that a process may have")
+    parser.add_argument("--limit", type=float, default=5e9, help="bytes of addresses that a process may have")
     parser.add_argument("--save", action="store_true", help="keep the numbers, and make the page's")
     options = parser.parse_args()
     limit = int(options.limit)
@@ -141,10 +156,10 @@ def main() -> None:
         prepare(folder)
         from gpcn.data.parts.manifest import Manifest
 
-        free, limited, parts = alone(folder, None, "free"), alone(folder, limit, "limited"), in_parts(folder, limit)
         links = Manifest.read(folder / "parts").links
-    for what, answer in (("free", free), ("limited", limited), ("in parts", parts)):
-        print(what, answer["code"], answer["peaks"], answer["errors"].strip()[-500:], flush=True)
+        limited = _shown("limited", alone(folder, limit, "limited"))
+        parts = _shown("in parts", in_parts(folder, limit))
+        free = _shown("free", alone(folder, None, "free"))
     if (free["code"], limited["code"], parts["code"]) != (0, 2, 0):
         raise SystemExit("expected the exit codes 0 without a limit, 2 with it, and 0 in parts")
     sentence = limited["errors"].strip().splitlines()
