@@ -25,10 +25,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.performance_page import put_between
 from gpcn.paper.evaluations import commit
+from tests.tuning.processes import below
 
 HERE = Path(__file__).resolve().parent
 KEPT, PAGE = HERE / "memory_limit.json", HERE.parent / "docs" / "scale.md"
-NODES, DEGREE, FEATURES, HIDDEN, EPOCHS, PARTS = 200_000, 10, 10, 1024, 2, 4
+NODES, DEGREE, FEATURES, HIDDEN, EPOCHS, PARTS = 300_000, 10, 10, 1024, 2, 4
 SETTINGS = ["--model", "gpcn-link", "--set", f"hidden={HIDDEN}", "--set", f"epochs={EPOCHS}", "--set", "dropout=0"]
 
 
@@ -45,25 +46,26 @@ class Watched:
         self.process = subprocess.Popen(command, env=env, preexec_fn=set_limit, **pipes)  # noqa: PLW1509
         self.peaks: dict[int, tuple[str, int, int]] = {}
 
-    def sample(self) -> None:
-        """Note what the processes of this machine that train have now."""
-        for folder in Path("/proc").glob("[0-9]*"):
+    def sample(self, cluster: int | None) -> None:
+        """Note what the command has now, and what the workers below the process `cluster` have."""
+        words = below(cluster) if cluster is not None else {}
+        workers = [pid for pid, line in words.items() if "RayTrainWorker" in line]
+        for pid in (self.process.pid, *workers):
             try:
-                words, status = (folder / "cmdline").read_text(), (folder / "status").read_text()
+                status = Path(f"/proc/{pid}/status").read_text()
             except OSError:
                 continue
-            kind = "worker" if "RayTrainWorker" in words else "command" if int(folder.name) == self.process.pid else ""
             fields = dict(line.split(":", 1) for line in status.splitlines())
-            if kind and "VmPeak" in fields:
+            if "VmPeak" in fields:
                 sizes = (int(fields[name].split()[0]) * 1024 for name in ("VmPeak", "VmHWM"))
-                self.peaks[int(folder.name)] = (kind, *sizes)
+                self.peaks[pid] = ("command" if pid == self.process.pid else "worker", *sizes)
 
-    def end(self, seconds: float) -> dict[str, Any]:
+    def end(self, seconds: float, cluster: int | None = None) -> dict[str, Any]:
         """Wait for it: exit code, what it printed, and the peaks."""
         until = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < until:
-            self.sample()
-            time.sleep(0.05)
+            self.sample(cluster)
+            time.sleep(0.2)
         self.process.kill()
         output, errors = self.process.communicate()
         peaks = {
@@ -111,7 +113,7 @@ def in_parts(folder: Path, limit: int) -> dict[str, Any]:
             words = ["train", str(folder / "parts"), *SETTINGS, "--engine", "ray", "--workers", str(PARTS)]
             words += ["--address", f"127.0.0.1:{port}", "--out", str(folder / "in-parts")]
             _wait_for(port)
-            return Watched(["-m", "gpcn", *words], limit, env).end(1800)
+            return Watched(["-m", "gpcn", *words], limit, env).end(1800, cluster.process.pid)
         finally:
             cluster.process.terminate()
             cluster.process.wait(timeout=60)
@@ -147,7 +149,7 @@ def _shown(what: str, answer: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=5e9, help="bytes of addresses that a process may have")
+    parser.add_argument("--limit", type=float, default=7e9, help="bytes of addresses that a process may have")
     parser.add_argument("--save", action="store_true", help="keep the numbers, and make the page's")
     options = parser.parse_args()
     limit = int(options.limit)
