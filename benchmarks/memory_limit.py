@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.tuning.processes import below
+
 from benchmarks.performance_page import put_between
 from gpcn.paper.evaluations import commit
-from tests.tuning.processes import below
 
 HERE = Path(__file__).resolve().parent
 KEPT, PAGE = HERE / "memory_limit.json", HERE.parent / "docs" / "scale.md"
