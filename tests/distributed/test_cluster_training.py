@@ -12,6 +12,7 @@ from gpcn.distributed.cluster_training import _check_size, _sentence, train_on_c
 from gpcn.distributed.network import interface_of
 from gpcn.distributed.shards import shard
 from gpcn.errors import ConfigError, DataError
+from gpcn.tuning.executors.connection import STARTS, connect
 from tests.commands import in_process
 
 pytest.importorskip("ray")
@@ -57,3 +58,36 @@ def test_a_cluster_that_ended_a_training_is_one_sentence() -> None:
 def test_gloo_uses_the_interface_that_has_an_address() -> None:
     assert interface_of("127.0.0.1") == "lo"
     assert interface_of("203.0.113.7") is None  # an address that is nobody's
+
+
+class SlowRay:
+    """A Ray that is too slow to start a number of times."""
+
+    def __init__(self, failures: int, sentence: str) -> None:
+        self.failures, self.sentence, self.starts, self.ended = failures, sentence, 0, 0
+
+    def init(self, **_: object) -> None:
+        self.starts += 1
+        if self.starts <= self.failures:
+            raise Exception(self.sentence)  # as Ray does
+
+    def shutdown(self) -> None:
+        self.ended += 1
+
+
+def test_a_cluster_that_starts_too_slowly_is_started_again_and_then_given_up() -> None:
+    late = "The current node timed out during startup.\nThis could happen"
+    busy = SlowRay(2, late)
+    connect(busy, 2, None)
+    assert (busy.starts, busy.ended) == (3, 2)
+    hopeless = SlowRay(100, late)
+    with pytest.raises(
+        ConfigError, match="Ray did not start on this machine: The current node timed out during"
+    ) as raised:
+        connect(hopeless, 2, None)
+    assert hopeless.starts == STARTS
+    assert "\n" not in str(raised.value)
+    other = SlowRay(1, "something else")
+    with pytest.raises(ConfigError, match="Ray did not start on this machine: something else; run the same command"):
+        connect(other, 2, None)
+    assert other.starts == 1

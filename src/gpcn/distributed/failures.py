@@ -76,7 +76,7 @@ class ClusterFailures:
     def _get(self, reference: Any) -> Any:
         return self._ray.get(reference, timeout=SECONDS)
 
-    def _lost_cluster(self) -> Any:
+    def _lost_cluster(self) -> contextlib.suppress:
         return contextlib.suppress(self._ray.exceptions.RayError, ValueError)
 
 

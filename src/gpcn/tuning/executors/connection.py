@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
@@ -14,6 +15,7 @@ from gpcn.errors import ConfigError
 from gpcn.tuning.executors import RETRIES
 
 FIRST_WITH_TOKENS = (2, 52)
+STARTS = 5  # of a cluster on this machine, where it is too busy for one
 
 
 def connect(ray: Any, cpus: int | None, address: str | None) -> None:
@@ -27,11 +29,24 @@ def connect(ray: Any, cpus: int | None, address: str | None) -> None:
             "include_dashboard": False,
             "_node_ip_address": "127.0.0.1",
         }
-    try:
-        ray.init(address=address or "local", **options)  # else Ray joins whatever cluster it finds
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        where = address or "this machine"
-        raise ConfigError(f"there is no Ray cluster at {where}: {error}; start one with: ray start --head") from error
+    for attempt in range(1 if address else STARTS):
+        try:
+            ray.init(address=address or "local", **options)  # else Ray joins whatever cluster it finds
+            return
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            where = address or "this machine"
+            raise ConfigError(
+                f"there is no Ray cluster at {where}: {error}; start one with: ray start --head"
+            ) from error
+        except Exception as error:  # Ray gives a node half a minute to start, and says so with no kind of its own
+            with contextlib.suppress(Exception):
+                ray.shutdown()
+            if address or attempt + 1 == STARTS or "timed out during startup" not in str(error):
+                where = address or "this machine"
+                reason = " ".join(str(error).split())
+                raise ConfigError(
+                    f"Ray did not start on {where}: {reason:.200}; run the same command again when it is less busy"
+                ) from error
 
 
 def _answers(address: str) -> bool:
