@@ -13,7 +13,7 @@ endif
 
 KILLS ?= 100
 
-.PHONY: demo test browser accuracy kills reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-limits bench-portfolio bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills kills-cluster two-hosts bench-scale reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-limits bench-portfolio bench-auto docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -43,7 +43,17 @@ fuzz: $(STAMP)  ## a coverage-guided fuzzer on all readers of files, ten minutes
 	PYTHONPATH=. $(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 accuracy: $(STAMP)  ## the paper's hyperparameters on all official splits (a few minutes)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --ignore tests/distributed
+
+kills-cluster: $(STAMP)  ## ten SIGKILLs of workers and drivers over one training on a Ray cluster, and every other fault (ten minutes)
+	$(BIN)/python -m pytest -m slow tests/distributed
+
+two-hosts: $(STAMP)  ## training over two network namespaces, one of which is taken away (as root; five minutes); into docs/scale.md
+	$(BIN)/python -m tests.distributed.two_hosts --save
+
+bench-scale: $(STAMP)  ## graphs in parts: peak memory, seconds and bytes of 1 to 8 million nodes (hours; stop and resume)
+	$(BIN)/python -W ignore benchmarks/scale.py --save
+	$(BIN)/python -W ignore benchmarks/memory_limit.py --save
 
 kills: $(STAMP)  ## SIGKILLs at random moments of seven commands (KILLS=100, an hour); what was found into docs/reliability.md
 	$(BIN)/python -m tests.faults.kills --count $(KILLS) --save

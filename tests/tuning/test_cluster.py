@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gpcn import ConfigError, save, synthesize
-from gpcn.tuning.executors import cluster as clusters
+from gpcn.tuning.executors import connection
 from gpcn.tuning.ledger import Ledger
 from tests.tuning.processes import below
 
@@ -182,9 +182,9 @@ def test_tokens_are_made_shown_and_kept_from_others(tmp_path: Path, monkeypatch:
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
         monkeypatch.setenv(name, "x")
         monkeypatch.delenv(name)
-    clusters._show_token(local=False)
+    connection._show_token(local=False)
     assert "RAY_AUTH_MODE" not in os.environ
-    clusters._show_token(local=True)
+    connection._show_token(local=True)
     assert os.environ["RAY_AUTH_MODE"] == "token"
     assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
     monkeypatch.delenv("RAY_AUTH_TOKEN")
@@ -192,13 +192,13 @@ def test_tokens_are_made_shown_and_kept_from_others(tmp_path: Path, monkeypatch:
     file.parent.mkdir()
     file.write_text("secret")
     file.chmod(0o644)
-    clusters._show_token(local=True)
+    connection._show_token(local=True)
     assert file.stat().st_mode & 0o777 == 0o600
     assert "RAY_AUTH_TOKEN" not in os.environ
 
 
 def test_a_ray_without_tokens_is_refused() -> None:
-    clusters.check_version("2.52.0")
-    clusters.check_version("3.0.0.dev0")
+    connection.check_version("2.52.0")
+    connection.check_version("3.0.0.dev0")
     with pytest.raises(ConfigError, match="Ray 2.30.1 has no tokens; expected 2.52 or later"):
-        clusters.check_version("2.30.1")
+        connection.check_version("2.30.1")

@@ -31,6 +31,7 @@ SUMMARIES = {
     "carries them.",
     "export": "Write a run as a program of PyTorch that needs nothing of gpcn, with the tensors of a graph to give it.",
     "reproduce": "Measure the paper's tables and ablations again, beside the paper's own numbers.",
+    "shard": "Cut a graph into parts on disk, for training on a cluster.",
     "convert": "Convert a graph to the native .npz, which loads fastest, or to a folder of CSV tables.",
     "synth": "Make a contextual stochastic block model graph, or with [bold]--preset[/bold] messy tables as users "
     "have them.",

@@ -72,10 +72,12 @@ def bound(
 def _from_run(
     path: Path, split: int, mirror: Path | None, moved: str | None = None, nodes: Path | None = None
 ) -> dict[str, Any]:
+    from gpcn.distributed.assembled import assemble
     from gpcn.training.fitted import Fitted
     from gpcn.training.runs import Run
     from gpcn.training.source import load_again, relocated, source_of
 
+    assemble(path)
     run = Run.open(path)
     (told,) = run.result([split])["splits"] or (None,)
     if told is None:

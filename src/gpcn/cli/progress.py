@@ -73,6 +73,17 @@ def training_progress(title: str, metric: str) -> Iterator[Callable[[Tick], None
 
 
 @contextmanager
+def parts_progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A function to call with how many parts are written of how many, or `None` where nobody is watching."""
+    with _shown(TimeElapsedColumn()) as progress:
+        if progress is None:
+            yield None
+            return
+        task = progress.add_task("parts", total=None)
+        yield lambda done, parts: progress.update(task, completed=done, total=parts)
+
+
+@contextmanager
 def counting_progress(title: str) -> Iterator[Callable[[int, int, Question], None] | None]:
     """A function to call with what is done of how many, or `None` where nobody is watching."""
     columns = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()

@@ -56,6 +56,25 @@ def train(
     seed: Seed = None,
     metric: MetricName = None,
     save_every: Annotated[float, typer.Option("--save-every", min=0, help="Seconds between checkpoints.")] = 10.0,
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", metavar="ray", help="ray: a worker per part of a graph that gpcn shard wrote."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Workers of --engine ray (default: one per part).")
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option("--address", metavar="HOST:PORT", help="Of a running Ray cluster (default: one started here)."),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout",
+            min=1,
+            help="Seconds that a worker of --engine ray waits for another before all are started again.",
+        ),
+    ] = 300.0,
     json: Json = False,
 ) -> None:
     """Train a model on the splits of a graph and report the test score, mean ± std.
@@ -85,6 +104,12 @@ def train(
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
+    if (engine, workers, address) != (None, None, None):
+        from gpcn.cli.cluster_training import train_parts
+
+        chosen = None if config or recipe else changes
+        train_parts(graph, made, chosen, engine, workers, address, read_splits(splits), out, save_every, timeout, json)
+        return
     loaded = options.load(graph)
     if not json:
         print_notes(reading_notes(loaded))

@@ -12,6 +12,7 @@ from gpcn.data.columns import Columns
 from gpcn.data.edge_ends import SourceTable, header_note
 from gpcn.data.fetch import mirror_folder
 from gpcn.data.interop import from_networkx
+from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.tables import assemble
 from gpcn.data.tables_out import read_description
 from gpcn.errors import ConfigError, DataError, near_matches
@@ -85,6 +86,11 @@ def _refuse_options(what: str, nodes: object, columns: Columns) -> None:
 def _load_path(
     path: Path, nodes: Path | None, columns: Columns, require_labels: bool, preparation: Preparation | None
 ) -> Graph:
+    if path.is_dir() and is_sharded(path):
+        from gpcn.data.parts.whole import read_whole
+
+        _refuse_options(str(path), nodes, columns)
+        return with_structure(read_whole(path), columns.structure, preparation)
     if path.is_dir():
         edges, own_nodes = find_pair(path)
         columns, described = read_description(path, columns)

@@ -65,6 +65,7 @@ class BankModel(NodeClassifier):
 
     links = False
     link: nn.Parameter | None
+    per_node_weights = ("link",)
     degree_bank: Bank = ()
 
     def __init__(

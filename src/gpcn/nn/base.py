@@ -33,6 +33,8 @@ class NodeClassifier(nn.Module):
     """
 
     direction: Direction | None = None
+    per_node_weights: tuple[str, ...] = ()
+    """Names of the weights that have a row per node."""
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""

@@ -12,22 +12,30 @@ from gpcn.errors import ConfigError
 from gpcn.nn.base import Features
 from gpcn.nn.dropout import check_probability, dropout, dropout_sparse, relu_dropout_
 from gpcn.nn.operator import SparseOperator
-from gpcn.nn.randomness import uniform_
+from gpcn.nn.randomness import graph_size, uniform_, uniform_per_node_
 
 
 class Linear(nn.Module):
-    """`x W + b` with `W` `[in_channels, out_channels]`, as the formulas have it; `x` may be sparse."""
+    """`x W + b` with `W` `[in_channels, out_channels]`, as the formulas have it; `x` may be sparse.
 
-    def __init__(self, in_channels: int, out_channels: int, bias: bool = True) -> None:
+    `per_node` says that the inputs are the nodes of a graph, of which a model may be built for a part.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, bias: bool = True, *, per_node: bool = False) -> None:
         super().__init__()
+        self.per_node = per_node
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Uniform in ±1/√in_channels, like `torch.nn.Linear`."""
-        bound = 1 / math.sqrt(max(1, self.weight.shape[0]))
-        uniform_(self.weight, -bound, bound)
+        inputs = graph_size(self.weight.shape[0]) if self.per_node else self.weight.shape[0]
+        bound = 1 / math.sqrt(max(1, inputs))
+        if self.per_node:
+            uniform_per_node_(self.weight)
+        else:
+            uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             uniform_(self.bias, -bound, bound)
 

@@ -34,8 +34,8 @@ def reuse_freed_memory() -> bool:
 
 
 @contextmanager
-def memory_limits(what: str) -> Iterator[None]:
-    """Whatever Python's or PyTorch's allocator refuses to `what` is one sentence."""
+def memory_limits(what: str, advice: str = "use fewer features, fewer layers or a smaller hidden") -> Iterator[None]:
+    """Whatever Python's or PyTorch's allocator refuses to `what` is one sentence, which ends with `advice`."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -43,7 +43,4 @@ def memory_limits(what: str) -> Iterator[None]:
             raise
         wanted = re.search(r"tried to allocate ([\d.]+ ?\w+)", str(error))
         amount = f" (it asked for {wanted[1]} at once)" if wanted else ""
-        raise TrainingError(
-            f"this machine does not have enough memory for {what}{amount}; use fewer features, fewer layers or a "
-            "smaller hidden"
-        ) from error
+        raise TrainingError(f"this machine does not have enough memory for {what}{amount}; {advice}") from error

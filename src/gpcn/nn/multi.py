@@ -26,7 +26,7 @@ from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.dropout import relu_dropout_
 from gpcn.nn.layers import FeatureLayers, Linear
 from gpcn.nn.polynomial import Operators, Order
-from gpcn.nn.randomness import uniform_
+from gpcn.nn.randomness import uniform_, uniform_per_node_
 
 Norm = Literal["layer", "batch", "none"]
 
@@ -150,9 +150,9 @@ class MultiGPCN(BankModel):
 
     def _reset_links(self) -> None:
         if self.link is not None:
-            for weights in (self.link, self.link_terms):  # as for the family's `W_A` and `W_out`
-                bound = 1 / math.sqrt(max(1, weights.shape[0] if weights is self.link else weights.shape[1]))
-                uniform_(weights, -bound, bound)
+            uniform_per_node_(self.link)  # as the family's `W_A` and `W_out`
+            bound = 1 / math.sqrt(max(1, self.link_terms.shape[1]))
+            uniform_(self.link_terms, -bound, bound)
 
     def _reset_degrees(self) -> None:
         if self.degree_terms is not None:

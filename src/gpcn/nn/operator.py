@@ -38,10 +38,10 @@ class SparseOperator:
         """From a SciPy matrix; a symmetric one is stored once."""
         csr = sp.csr_array(matrix)
         csr.sum_duplicates()
-        stored = _csr_tensor(csr, dtype)
+        stored = csr_tensor(csr, dtype)
         if csr.shape[0] == csr.shape[1] and not (csr != csr.T).nnz:
             return cls(stored, stored)
-        return cls(stored, _csr_tensor(sp.csr_array(csr.T), dtype))
+        return cls(stored, csr_tensor(sp.csr_array(csr.T), dtype))
 
     @classmethod
     def from_torch(cls, matrix: Tensor) -> SparseOperator:
@@ -182,7 +182,8 @@ def to_scipy(matrix: Tensor) -> sp.csr_array:
     return sp.csr_array((values, (rows, columns)), shape=tuple(matrix.shape))
 
 
-def _csr_tensor(csr: sp.csr_array, dtype: torch.dtype) -> Tensor:
+def csr_tensor(csr: sp.csr_array, dtype: torch.dtype) -> Tensor:
+    """A SciPy matrix as a CSR tensor, with 32-bit indices where they fit."""
     fits = csr.nnz <= np.iinfo(np.int32).max and max(csr.shape) <= np.iinfo(np.int32).max
     kind = np.int32 if fits else np.int64
     with _quiet():
@@ -199,7 +200,7 @@ def _transpose(matrix: Tensor) -> Tensor:
     values = matrix.values().cpu().numpy()
     parts = (values, matrix.col_indices().cpu().numpy(), matrix.crow_indices().cpu().numpy())
     turned = sp.csr_array(sp.csr_array(parts, shape=tuple(matrix.shape)).T)
-    return _csr_tensor(turned, matrix.dtype).to(matrix.device)
+    return csr_tensor(turned, matrix.dtype).to(matrix.device)
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
@@ -217,4 +218,4 @@ class _quiet(warnings.catch_warnings):  # noqa: N801
         return entered
 
 
-__all__ = ["SparseOperator", "multiply", "multiply_add_", "to_scipy"]
+__all__ = ["EntryMatrix", "SparseOperator", "csr_tensor", "multiply", "multiply_add_", "to_scipy"]

@@ -16,7 +16,7 @@ from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.layers import FeatureLayers, Linear
 from gpcn.nn.operator import SparseOperator
 from gpcn.nn.polynomial import Operators, Order
-from gpcn.nn.randomness import uniform_
+from gpcn.nn.randomness import uniform_per_node_
 
 
 class PolynomialModel(BankModel):
@@ -98,8 +98,7 @@ class PolynomialModel(BankModel):
     def _reset_links(self) -> None:
         if self.link is None:
             return
-        bound = 1 / math.sqrt(self.link.shape[0])
-        uniform_(self.link, -bound, bound)
+        uniform_per_node_(self.link)
         if self.mu_logit is not None:
             nn.init.constant_(self.mu_logit, math.log(self.initial_mu / (1 - self.initial_mu)))
 

@@ -7,14 +7,39 @@ would.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
 
 _generator: ContextVar[Generator | None] = ContextVar("gpcn_generator", default=None)
+CHUNK = 1 << 20  # draws at a time that belong to rows elsewhere
+
+
+@dataclass(frozen=True)
+class RowRange:
+    """The nodes `start` to `stop` of a graph with `total`, which a model is built for."""
+
+    start: int
+    stop: int
+    total: int
+
+
+_rows: ContextVar[RowRange | None] = ContextVar("gpcn_rows", default=None)
+
+
+@contextmanager
+def building_for(rows: RowRange) -> Iterator[None]:
+    """Weights with a row per node get those that a model of the whole graph would have in these rows."""
+    token = _rows.set(rows)
+    try:
+        yield
+    finally:
+        _rows.reset(token)
 
 
 @contextmanager
@@ -46,3 +71,28 @@ def generator_on(device: torch.device) -> Generator:
 def uniform_(tensor: Tensor, low: float, high: float) -> Tensor:
     """Fill `tensor` with uniform draws, in place."""
     return tensor.uniform_(low, high, generator=_generator.get())
+
+
+def graph_size(nodes: int) -> int:
+    """Nodes of the whole graph, where a model is built for `nodes` of it."""
+    rows = _rows.get()
+    return nodes if rows is None else rows.total
+
+
+@torch.no_grad()
+def uniform_per_node_(weight: Tensor) -> Tensor:
+    """Fill `weight`, a row per node, with uniform draws in ±1/√nodes, in place."""
+    rows = _rows.get() or RowRange(0, len(weight), len(weight))
+    bound = 1 / math.sqrt(max(1, rows.total))
+    width = math.prod(weight.shape[1:])
+    _skip(rows.start * width, weight.dtype)
+    uniform_(weight, -bound, bound)
+    _skip((rows.total - rows.stop) * width, weight.dtype)
+    return weight
+
+
+def _skip(count: int, dtype: torch.dtype) -> None:
+    """Draw and forget, so that what follows is as if all rows had been drawn here."""
+    scratch = torch.empty(min(count, CHUNK), dtype=dtype)
+    for start in range(0, count, CHUNK):
+        uniform_(scratch[: min(CHUNK, count - start)], 0.0, 1.0)

@@ -56,7 +56,7 @@ class Fitted:
             )
         state, _ = found
         model = self.problem.build(self.run.config)
-        rows, moving = torch.tensor(self.known), _per_node_names(self.run)
+        rows, moving = torch.tensor(self.known), per_node_names(self.run)
         fitting = {name: _moved(value, rows) if name in moving else value for name, value in state.items()}
         try:
             model.load_state_dict(fitting)
@@ -151,7 +151,7 @@ def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
     return np.where(numbers < count, numbers, UNKNOWN)
 
 
-def _per_node_names(run: Run) -> set[str]:
+def per_node_names(run: Run) -> set[str]:
     """The tensors with a row per node: those that grow when a node is added, and the training labels."""
     sizes: dict[str, Any] = {"in_channels": int(run.graph["features"]), "out_channels": int(run.graph["classes"])}
     structure = run.structure()

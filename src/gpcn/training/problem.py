@@ -16,6 +16,7 @@ from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.base import Features
 from gpcn.nn.randomness import drawing_from
 from gpcn.training import memory_estimate
+from gpcn.training.company import ALONE, Company
 from gpcn.training.config import TrainConfig
 from gpcn.types import UNKNOWN
 
@@ -47,6 +48,7 @@ class Problem:
     labels: Tensor
     device: torch.device
     structure: Structure
+    company: Company = ALONE
 
     @classmethod
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
@@ -82,6 +84,11 @@ class Problem:
         x, adjacency = inputs_of(prepared, direction=config["direction"], device=device, dtype=dtype)
         labels = torch.tensor(graph.labels, device=device)
         return cls(prepared, x, adjacency, labels, torch.device(device), structure or Structure.of(graph))
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether other nodes of the graph may be elsewhere."""
+        return False
 
     @property
     def dtype(self) -> torch.dtype:

@@ -63,6 +63,7 @@ _graph = fields(
         "positive": optional(one_of(0, 1)),
         "directed": flag,
         "relations": list_of(name),
+        "parts": count(1),
         "preparation": optional(record),
         "profile": check_profile,
         "source": SOURCE,

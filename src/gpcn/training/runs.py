@@ -300,15 +300,27 @@ def open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[s
         _tidy(path)
         return _moved(run, source)
     described = describe(graph, with_relative_paths(source, path)) | {"profile": profile_of(graph)}
-    about = json.loads(json.dumps(described))
+    return create(path, config, json.loads(json.dumps(described)), graph.node_ids)
+
+
+def create(path: Path, config: TrainConfig, about: dict[str, Any], node_ids: Sequence[str] | None = None) -> Run:
+    """A new run of a graph that `about` describes."""
     _write_json(path / "environment.json", _environment())
     (path / "node_ids.npz").unlink(missing_ok=True)  # of a run that was killed before it began
-    if graph.node_ids is not None:
-        write_node_ids(graph.node_ids, path / "node_ids.npz")
+    if node_ids is not None:
+        write_node_ids(node_ids, path / "node_ids.npz")
     files = {name: file_digest(path / name) for name in ("environment.json", "node_ids.npz") if (path / name).exists()}
     run = Run(path, config, about, files=files)
     _write_config(run)
     return run
+
+
+def name_nodes(run: Run, node_ids: Sequence[str]) -> Run:
+    """The run with the names of its nodes, which were not at hand when it was created."""
+    write_node_ids(node_ids, run.path / "node_ids.npz")
+    named = replace(run, files={**run.files, "node_ids.npz": file_digest(run.path / "node_ids.npz")})
+    _write_config(named)
+    return named
 
 
 def _check_same_graph(run: Run, graph: Graph) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from gpcn.data.columns import Columns
 from gpcn.data.interop import from_frames
 from gpcn.data.load import load
+from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.planned_splits import split_as_planned
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
@@ -81,7 +82,7 @@ def load_again(
         told = followed(told, whose)
         plan = _plan(told, whose)
         graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
-    plain = graph.endswith(".npz") or not Path(graph).exists()
+    plain = graph.endswith(".npz") or not Path(graph).exists() or is_sharded(graph)
     columns = _columns(whose, told, unknown)
     if plain:
         columns = Columns(structure=columns.structure, unknown=unknown or "error")

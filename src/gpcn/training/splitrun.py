@@ -173,12 +173,17 @@ def write_split(
     np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
     with replacing(folder / "predictions.npz") as stream:
         stream.write(packed.getvalue())
+    write_history(folder, history)
+    files = {name: file_digest(folder / name) for name in KEPT}
+    payload = {"format": FORMAT, "owner": key, "files": files, "result": result}
+    write_sealed(folder / "result.json", payload)  # last: from here on the split is done
+    checkpoint.remove(folder, "checkpoint")
+
+
+def write_history(folder: Path, history: Sequence[Sequence[float]]) -> None:
+    """A row per epoch, as `HISTORY` names its columns."""
     rows = "\n".join(
         ",".join(f"{value:g}" if i == 0 else repr(value) for i, value in enumerate(row)) for row in history
     )
     with replacing(folder / "epochs.csv") as stream:
         stream.write((",".join(HISTORY) + "\n" + rows + "\n").encode())
-    files = {name: file_digest(folder / name) for name in KEPT}
-    payload = {"format": FORMAT, "owner": key, "files": files, "result": result}
-    write_sealed(folder / "result.json", payload)  # last: from here on the split is done
-    checkpoint.remove(folder, "checkpoint")

@@ -46,6 +46,9 @@ class Trainer(TrainingLoop):
         self.drops = any(float(config.hyperparameters.get(name, 0.0)) > 0 for name in DROPOUTS)
         self.evaluates_otherwise = _evaluates_otherwise(self.model)
         self.parameters = list(self.model.parameters())
+        self.shared = [
+            weight for name, weight in self.model.named_parameters() if name not in self.model.per_node_weights
+        ]
         self.buffers = list(self.model.buffers())
         self.optimizer = _optimizer(self.model, config)
         self.direct = self._direct(self.val)
@@ -69,7 +72,7 @@ class Trainer(TrainingLoop):
     def _direct(self, judged: Tensor) -> DirectPass | None:
         """The training pass written out, where that covers the model."""
         x, adjacency = self.problem.x, self.problem.adjacency
-        if not covers(self.model, x, adjacency):
+        if self.problem.in_parts or not covers(self.model, x, adjacency):
             return None
         return DirectPass(self.model, x, adjacency, self.train, self.train_labels, self.class_weights, judged)
 
@@ -95,13 +98,24 @@ class Trainer(TrainingLoop):
             self.model.train()
             logits = self.model(self.problem.x, self.problem.adjacency)
             evaluated = logits.detach()
-        loss = F.cross_entropy(logits[self.train], self.train_labels, self.class_weights)
+        loss = self._loss(logits)
         self._remember(self._judge(loss, evaluated), buffers)
         if self.parameters:
             self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
+            self.problem.company.sum_gradients(self.shared)
             self.optimizer.step()
         self.epoch += 1
+
+    def _loss(self, logits: Tensor) -> Tensor:
+        """The mean cross-entropy of training nodes; of several workers each has its share of it."""
+        company = self.problem.company
+        if company.size == 1:
+            return F.cross_entropy(logits[self.train], self.train_labels, self.class_weights)
+        weights = self.class_weights
+        amount = float(len(self.train_labels) if weights is None else weights[self.train_labels].sum())
+        summed = F.cross_entropy(logits[self.train], self.train_labels, weights, reduction="sum")
+        return summed / company.total(amount)
 
     @torch.no_grad()
     def evaluate(self) -> Tensor:

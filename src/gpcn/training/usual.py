@@ -15,6 +15,11 @@ def usual_settings(graph: Graph, model: str) -> dict[str, Any]:
     rarely of equal size; there a model without biases starts at a loss (average precision 93 instead of 96 on the
     preset `fraud`), so the family has them on graphs from tables.
     """
+    return settings_for(model, tables=graph.preparation is not None)
+
+
+def settings_for(model: str, *, tables: bool) -> dict[str, Any]:
+    """The same for any graph from `tables`, or for one that is not."""
     entry = zoo.entry(model)
     has_bias = any(setting.name == "bias" for setting in entry.hyperparameters)
-    return {"bias": True} if graph.preparation is not None and entry.family == "gpcn" and has_bias else {}
+    return {"bias": True} if tables and entry.family == "gpcn" and has_bias else {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from gpcn.distributed.assembled import assemble
 from gpcn.errors import ConfigError
 from gpcn.training.compared_runs import ComparedRuns, read_comparison
 from gpcn.training.folders import runs_in
@@ -52,6 +53,7 @@ def read_contents(path: Path) -> Contents:
         comparison = read_comparison(path)
         best = (comparison.runs[comparison.best],)
         return Contents("comparison", best, best, comparison=comparison)
+    assemble(path)
     run = (Run.open(path),)
     return Contents("run", run, run)
 

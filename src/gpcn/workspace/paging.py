@@ -26,7 +26,10 @@ def write_page(
     Without `edges`, `nodes` goes with `graph`, which says where the graph trained on lies now.
     """
     from gpcn import report
+    from gpcn.distributed.assembled import assemble
 
+    for path in paths:
+        assemble(Path(path))
     if edges is None:
         return report.write(paths, out, mirror=mirror, graph=graph, nodes=nodes, names_nodes=names_nodes)
     if graph is not None:

@@ -52,10 +52,11 @@ class LINK(NodeClassifier):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        self.per_node_weights = ("links.weight",)
         check_channels(in_channels, hidden_channels, out_channels, reads_features=False)
         self.self_loops = self_loops
         self.num_nodes, self.dropout = check_num_nodes("LINK", num_nodes), check_probability(dropout)
-        self.links = Linear(self.num_nodes, out_channels, bias)
+        self.links = Linear(self.num_nodes, out_channels, bias, per_node=True)
 
     def forward(
         self,

@@ -1,0 +1,104 @@
+"""`gpcn shard`: a graph cut into parts on disk, one for each worker that will train on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpcn.cli.grouped import grouped
+from gpcn.cli.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.output import console, print_json, print_notes, safe
+from gpcn.cli.progress import parts_progress
+from gpcn.cli.training_options import MetricName, Seed, SplitOptions, judge_by
+from gpcn.errors import ConfigError
+
+STREAMED = "4GB"
+
+
+@grouped
+def shard(
+    graph: GraphArgument,
+    options: GraphOptions,
+    splitting: SplitOptions,
+    parts: Annotated[int, typer.Option("--parts", "-p", min=1, help="How many workers will train on it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the parts.")],
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar=STREAMED,
+            help="Tables larger than memory: read, join and sort them with so much of it, on disk.",
+        ),
+    ] = None,
+    metric: MetricName = None,
+    seed: Seed = None,
+    json: Json = False,
+) -> None:
+    """Cut a graph into parts on disk, for training on a cluster.
+
+    The same command again writes what is missing. A pattern such as 'edges/*.parquet' names many files, which are never
+    all in memory.
+
+    Example: [bold]gpcn shard 'edges/*.parquet' --nodes 'nodes/*.parquet' --parts 16 --memory 4GB --out parts[/bold]
+    """
+    notes: tuple[str, ...] = ()
+    with parts_progress() as progress:
+        if memory is not None or _is_pattern(graph) or _is_pattern(str(options.nodes or "")):
+            manifest = _stream(graph, options, splitting, parts, out, memory or STREAMED, metric, progress)
+        else:
+            from gpcn.distributed.shards import shard as write
+
+            origin = options.origin(graph)
+            loaded = options.load(graph)
+            loaded = judge_by(splitting.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+            manifest, notes = write(loaded, out, parts, source=origin, progress=progress), loaded.notes
+    sizes = {"nodes": manifest.graph["nodes"], "links": manifest.links, "splits": manifest.splits}
+    if json:
+        print_json({"out": str(out), "name": manifest.graph["name"], "parts": manifest.parts, **sizes})
+        return
+    print_notes(notes)
+    console().print(
+        f"{safe(manifest.graph['name'])}: {sizes['nodes']:,} nodes and {sizes['links']:,} links in {manifest.parts} "
+        f"part(s) → {safe(out)}; train: gpcn train {safe(out)} --engine ray --workers {manifest.parts}",
+        highlight=False,
+    )
+
+
+def _is_pattern(path: str) -> bool:
+    return any(sign in path for sign in "*?[") and not Path(path).exists()
+
+
+def _stream(
+    graph: str,
+    options: GraphOptions,
+    splitting: SplitOptions,
+    parts: int,
+    out: Path,
+    memory: str,
+    metric: str | None,
+    progress: Any,
+) -> Any:
+    from gpcn.data.load import find_pair
+    from gpcn.distributed.joined_tables import Tables
+    from gpcn.distributed.table_database import files_of
+    from gpcn.distributed.table_shards import shard_tables
+
+    if splitting.plan(0) is not None:
+        raise ConfigError(
+            "random splits are not drawn while tables are streamed; add a column that says train, val or test"
+        )
+    if Path(graph).is_dir():
+        edges, nodes = find_pair(Path(graph))
+        edge_pattern, node_pattern = str(edges), str(options.nodes or nodes or "")
+    else:
+        edge_pattern, node_pattern = graph, str(options.nodes or "")
+    if not node_pattern:
+        raise ConfigError("tables are streamed with a table of nodes; name it with --nodes, or leave --memory out")
+    columns = options.columns()
+    name = Path(graph).resolve().name.split(".")[0].replace("*", "") or Path(graph).resolve().parent.name
+    tables = Tables(files_of(edge_pattern, "edges"), files_of(node_pattern, "nodes"), columns, name)
+    return shard_tables(
+        tables, out, parts, memory=memory, source=options.origin(graph), metric=metric, progress=progress
+    )

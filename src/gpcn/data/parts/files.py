@@ -1,0 +1,91 @@
+"""The Parquet files of one part: they appear whole, then `part.json` says that all are there, with their checksums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gpcn.atomic import replacing
+from gpcn.data.parts.manifest import ADVICE
+from gpcn.errors import CheckpointError
+from gpcn.schema import anything, fields, mapping_of, text
+from gpcn.sealed import FORMAT, check_file, file_digest, read_sealed, write_sealed
+
+FILE = "part.json"
+BATCH = 1 << 20  # rows
+_check = fields({"format": anything, "owner": text, "files": mapping_of(text)})
+
+
+def write_part(folder: Path, tables: Mapping[str, pa.Table], owner: str) -> dict[str, str]:
+    """Write `tables` as `name.parquet` each; the checksum of every file. `owner` is whose part it is."""
+    for name, table in tables.items():
+        write_table(folder / f"{name}.parquet", table)
+    return seal_part(folder, [f"{name}.parquet" for name in tables], owner)
+
+
+def write_table(file: Path, table: pa.Table) -> None:
+    """Write a Parquet file that appears whole."""
+    with replacing(file) as stream:
+        pq.write_table(table, stream, compression="zstd")
+
+
+def seal_part(folder: Path, names: list[str], owner: str) -> dict[str, str]:
+    """Say that the files `names` in `folder` are all there are; the checksum of each."""
+    digests = {name: file_digest(folder / name) for name in names}
+    write_sealed(folder / FILE, {"format": FORMAT, "owner": owner, "files": digests})
+    return digests
+
+
+def finished_part(folder: Path, owner: str) -> dict[str, str] | None:
+    """The checksums of a part that is there, whole and `owner`'s; `None` where it is to be written."""
+    if not (folder / FILE).is_file():
+        return None
+    try:
+        payload = read_sealed(folder / FILE, _check, ADVICE)
+        for name, digest in payload["files"].items():
+            check_file(folder / Path(name).name, digest, ADVICE)
+    except CheckpointError:
+        return None
+    return dict(payload["files"]) if payload["owner"] == owner else None
+
+
+def read_table(folder: Path, name: str, digests: Mapping[str, str]) -> pa.Table:
+    """The table `name`, the one that was written."""
+    with _checked(folder, name, digests) as file:
+        return pq.read_table(file)
+
+
+def read_batches(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The table `name` a batch at a time, each with the number of rows before it."""
+    with _checked(folder, name, digests) as file:
+        before = 0
+        for batch in pq.ParquetFile(file).iter_batches(BATCH):
+            yield before, batch
+            before += batch.num_rows
+
+
+def count_rows(folder: Path, name: str) -> int:
+    """How many rows the table `name` has, which was checked to be there."""
+    return int(pq.read_metadata(folder / f"{name}.parquet").num_rows)
+
+
+@contextmanager
+def _checked(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[Path]:
+    file = folder / f"{name}.parquet"
+    if file.name not in digests:
+        raise CheckpointError(f"{folder} has no {file.name} among its files; {ADVICE}")
+    check_file(file, digests[file.name], ADVICE)
+    try:
+        yield file
+    except (OSError, pa.ArrowException) as error:
+        raise CheckpointError(f"{file} cannot be read: {error!s:.200}; {ADVICE}") from error
+
+
+def column(table: pa.Table, name: str) -> Any:
+    """A column as an array of NumPy."""
+    return table.column(name).combine_chunks().to_numpy(zero_copy_only=False)

@@ -1,0 +1,169 @@
+"""Training on a Ray cluster: Ray Train starts the workers, watches them, and starts all again when one is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gpcn.data.parts.manifest import Manifest
+from gpcn.distributed.failures import ClusterFailures
+from gpcn.distributed.part_problem import check_supported
+from gpcn.distributed.part_run import open_or_create
+from gpcn.distributed.worker_process import versions, work
+from gpcn.errors import ConfigError, TrainingError
+from gpcn.locking import locked
+from gpcn.sealed import FORMAT, write_sealed
+from gpcn.training.config import TrainConfig
+from gpcn.tuning.executors.connection import connect, load_ray
+
+WAIT = 60.0  # seconds for the machines of a cluster to come
+TIMEOUT = 300.0
+
+
+def train_on_cluster(
+    shards: str | Path,
+    config: TrainConfig,
+    out: str | Path,
+    *,
+    workers: int | None = None,
+    address: str | None = None,
+    splits: Sequence[int] | None = None,
+    save_every: float = 10.0,
+    retries: int = 10,
+    timeout: float = TIMEOUT,
+    wait: float = WAIT,
+) -> dict[str, Any]:
+    """Train `config` on a graph in parts, one worker per part, and summarize as `gpcn.train` does.
+
+    Args:
+        shards: a folder written by `gpcn shard`, which all workers see under this path.
+        config: what to train.
+        out: the run's folder, which all workers see under this path; the same call again goes on.
+        workers: how many; as many as there are parts.
+        address: of a running Ray cluster; without one, a cluster is started on this machine, for it alone.
+        splits: numbers of splits (default: all).
+        save_every: seconds between checkpoints.
+        retries: how often the workers are started again after one was lost.
+        timeout: seconds after which a worker that waits for another gives up.
+        wait: seconds to wait for a cluster to have enough CPUs.
+    """
+    root, path = Path(shards).resolve(), Path(out).resolve()
+    manifest = Manifest.read(root)
+    check_supported(config)
+    if workers is not None and workers != manifest.parts:
+        raise ConfigError(
+            f"{shards} has {manifest.parts} part(s), one per worker, and --workers is {workers}; train with --workers "
+            f"{manifest.parts}, or cut it anew with gpcn shard --parts {workers}"
+        )
+    numbers = check_splits(manifest, splits)
+    with locked(path):
+        run = open_or_create(path, root, manifest, config)
+        if any(run.outcome(number) is None for number in numbers):
+            settings = {
+                "shards": str(root),
+                "out": str(path),
+                "splits": numbers,
+                "save_every": save_every,
+                "versions": versions(),
+                "threads": 1,
+            }
+            _fit(settings, manifest.parts, address, retries, timeout, wait)
+        write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
+        return run.result(numbers)
+
+
+def check_splits(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
+    """The numbers of the splits that are meant, all of them by default."""
+    numbers = list(range(manifest.splits)) if splits is None else sorted(set(splits))
+    if not manifest.splits:
+        raise ConfigError(f"{manifest.graph['name']} has no splits; cut it anew with gpcn shard --random-splits 5")
+    for number in numbers:
+        if not 0 <= number < manifest.splits:
+            raise ConfigError(f"there is no split {number}; the graph has splits 0 to {manifest.splits - 1}")
+    return numbers
+
+
+def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int, timeout: float, wait: float) -> None:
+    os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(max(1, round(wait))))
+    os.environ.setdefault("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", str(max(1, round(timeout))))
+    ray = load_ray(local=address is None)
+    ours = not ray.is_initialized()
+    if ours:
+        connect(ray, parts, address)
+    storage = Path(settings["out"]) / ".ray"
+    try:
+        _check_size(ray, parts, wait)
+        failures, error = ClusterFailures.start(ray), None
+        trainer = _trainer(settings | {"failures": failures.name}, parts, retries, timeout, storage)
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # Ray says there which workers died; results go to stdout
+                trainer.fit()
+        except _training_errors() as failure:
+            error = failure
+        failed = failures.first()
+        if failed is not None:
+            raise failed
+        if error is not None:
+            raise TrainingError(_sentence(error, retries)) from error
+    finally:
+        shutil.rmtree(storage, ignore_errors=True)
+        if ours:
+            with contextlib.suppress(Exception):
+                ray.shutdown()
+
+
+def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float, storage: Path) -> Any:
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    from gpcn.distributed.process_group import ClusterTorchConfig
+
+    logging.getLogger("ray.train").setLevel(logging.ERROR)
+    attempts = FailureConfig(
+        max_failures=retries, controller_failure_limit=retries, max_preemption_failures=retries
+    )  # the last two are without limit by default: a machine that stays away would be waited for without end
+    return TorchTrainer(
+        work,
+        train_loop_config=settings,
+        scaling_config=ScalingConfig(num_workers=parts, use_gpu=False, resources_per_worker={"CPU": 1}),
+        torch_config=ClusterTorchConfig(backend="gloo", timeout_s=max(1, round(timeout))),
+        run_config=RunConfig(name="gpcn", storage_path=str(storage), failure_config=attempts),
+    )
+
+
+def _check_size(ray: Any, parts: int, wait: float) -> None:
+    """Refuse a cluster that has no CPU for each worker after a while."""
+    until = time.monotonic() + wait
+    while (cpus := int(ray.cluster_resources().get("CPU", 0))) < parts:
+        if time.monotonic() > until:
+            raise ConfigError(
+                f"the cluster has {cpus} CPU(s) for {parts} workers; add machines with ray start --address, or cut the "
+                f"graph into {max(1, cpus)} part(s)"
+            )
+        time.sleep(min(1.0, wait / 10))
+
+
+def _training_errors() -> Any:
+    from ray.exceptions import RayError
+    from ray.train.v2.api.exceptions import TrainingFailedError
+
+    return TrainingFailedError, RayError
+
+
+def _sentence(error: Exception, retries: int) -> str:
+    again = "run the same command again to go on from the last checkpoint"
+    cause = getattr(error, "controller_failure", None)
+    if type(cause).__name__ == "WorkerGroupStartupTimeoutError":
+        return f"the cluster has too few CPUs since a machine was lost, and none came in its stead; {again}"
+    failures = getattr(error, "worker_failures", None) or {}
+    causes = [str(cause).strip().splitlines()[-1] for cause in failures.values() if str(cause).strip()]
+    reason = causes[0] if causes else str(error).strip().splitlines()[-1]
+    return f"the workers were lost more than {retries} time(s), the last because of: {reason:.200}; {again}"

@@ -1,0 +1,162 @@
+"""A sparse matrix of which a worker has some rows, times a dense one of which it has the same rows.
+
+    result = own @ dense + halo @ (the rows of `dense` on other workers that these rows link to)
+
+Rows travel while the first product is computed. Both blocks are CSR, with columns numbered as they lie in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from gpcn.distributed.workers import Workers
+from gpcn.nn.operator import EntryMatrix, SparseOperator, csr_tensor, multiply, multiply_add_
+
+Offsets = npt.NDArray[np.int64]
+"""`[workers + 1]`: worker `p` has nodes `offsets[p]` to `offsets[p + 1]`."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Which rows travel before a product.
+
+    Args:
+        workers: between whom.
+        outgoing: per worker, which of the rows here it needs.
+        incoming: per worker, how many of its rows are needed here; they arrive in this order.
+    """
+
+    workers: Workers
+    outgoing: tuple[Tensor, ...]
+    incoming: tuple[int, ...]
+
+    @classmethod
+    def plan(cls, workers: Workers, offsets: Offsets, columns: npt.NDArray[np.int64]) -> Exchange:
+        """For a matrix that links to `columns`, sorted nodes of other workers; all workers plan together."""
+        bounds = np.searchsorted(columns, offsets)
+        wanted = [torch.from_numpy(columns[bounds[q] : bounds[q + 1]] - offsets[q]) for q in range(workers.size)]
+        counts = workers.gather_integers([rows.numel() for rows in wanted])
+        outgoing = [torch.empty(int(count), dtype=torch.int64) for count in counts[:, workers.rank]]
+        for work in workers.begin_exchange(wanted, outgoing):
+            work.wait()
+        return cls(workers, tuple(outgoing), tuple(rows.numel() for rows in wanted))
+
+    def begin(self, dense: Tensor) -> tuple[Tensor, list[Any]]:
+        """The buffer into which rows arrive, and what to wait for before reading it."""
+        arriving = dense.new_empty(sum(self.incoming), dense.shape[1])
+        sent = [dense[rows] for rows in self.outgoing]
+        return arriving, self.workers.begin_exchange(sent, torch.split(arriving, list(self.incoming)))
+
+    def __call__(self, dense: Tensor) -> Tensor:
+        """The rows that other workers have."""
+        arriving, messages = self.begin(dense)
+        for message in messages:
+            message.wait()
+        return arriving
+
+
+class PartMatrix(EntryMatrix):
+    """Rows of a square sparse matrix; it only multiplies."""
+
+    def __init__(self, own: Tensor, halo: Tensor, exchange: Exchange) -> None:
+        self.own, self.halo, self.exchange = own, halo, exchange
+        self.shape, self.dtype, self.device = own.shape, own.dtype, own.device
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        """`[rows here, width]` of the product, from the same rows of the factor."""
+        dense = dense.contiguous()
+        arriving, messages = self.exchange.begin(dense)
+        result = multiply(self.own, dense)
+        for message in messages:
+            message.wait()
+        return multiply_add_(result, self.halo, arriving) if len(arriving) else result
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a matrix with global columns, cut into those here and those elsewhere."""
+
+    own: sp.csr_array
+    halo: sp.csr_array
+    columns: npt.NDArray[np.int64]
+    exchange: Exchange
+
+    @classmethod
+    def of(cls, rows: sp.csr_array, workers: Workers, offsets: Offsets) -> Part:
+        """`rows` `[rows here, N]`; all workers do this together."""
+        start, stop = int(offsets[workers.rank]), int(offsets[workers.rank + 1])
+        rows.sort_indices()
+        here = (rows.indices >= start) & (rows.indices < stop)
+        if here.all():
+            own, halo, columns = rows, sp.csr_array((rows.shape[0], 0), dtype=rows.dtype), np.empty(0, dtype=np.int64)
+            if start:
+                own = _renumbered(rows.data, rows.indices - start, rows.indptr, stop - start)
+        else:
+            elsewhere = ~here
+            linked = np.zeros(rows.shape[1], dtype=np.bool_)
+            linked[rows.indices[elsewhere]] = True
+            columns = np.flatnonzero(linked).astype(np.int64)
+            numbers = np.empty(rows.shape[1], dtype=rows.indices.dtype)
+            numbers[columns] = np.arange(columns.size)
+            own = _block(rows, here, lambda kept: kept - start, stop - start)
+            halo = _block(rows, elsewhere, lambda kept: numbers[kept], columns.size)
+        return cls(own, halo, columns, Exchange.plan(workers, offsets, columns))
+
+    def scaled(self, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None) -> Part:
+        """Rows times `left`, columns times `right`, both given for the nodes here; columns and rows are shared."""
+        elsewhere = None
+        if right is not None:
+            elsewhere = self.exchange(torch.from_numpy(right).unsqueeze(1)).squeeze(1).numpy()
+        blocks = (_scaled(self.own, left, right), _scaled(self.halo, left, elsewhere))
+        return Part(*blocks, self.columns, self.exchange)
+
+    def sums(self) -> npt.NDArray[np.float64]:
+        """Of each row."""
+        return np.asarray(self.own.sum(axis=1) + self.halo.sum(axis=1), dtype=np.float64).ravel()
+
+    def matrix(self, dtype: torch.dtype) -> PartMatrix:
+        """For products."""
+        return PartMatrix(csr_tensor(self.own, dtype), csr_tensor(self.halo, dtype), self.exchange)
+
+
+def part_operator(matrix: PartMatrix, transposed: PartMatrix, nnz: int) -> SparseOperator:
+    """An operator of the rows of a matrix and of its transpose; products are collective."""
+    operator = object.__new__(SparseOperator)
+    operator.matrix, operator.transposed, operator.nnz = cast(Any, matrix), cast(Any, transposed), nnz
+    return operator
+
+
+def _block(rows: sp.csr_array, mask: npt.NDArray[np.bool_], renumber: Any, width: int) -> sp.csr_array:
+    """The entries of `rows` in `mask`."""
+    lengths = np.diff(rows.indptr)
+    counts = np.zeros(rows.shape[0], dtype=np.int64)
+    if mask.size:
+        filled = lengths > 0
+        counts[filled] = np.add.reduceat(mask, rows.indptr[:-1][filled], dtype=np.int64)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(rows.indptr.dtype)
+    return _renumbered(rows.data[mask], renumber(rows.indices[mask]), indptr, width)
+
+
+def _renumbered(data: Any, indices: Any, indptr: Any, width: int) -> sp.csr_array:
+    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
+
+
+def _scaled(
+    block: sp.csr_array, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None
+) -> sp.csr_array:
+    """New values over the same positions."""
+    if left is None and right is None:
+        return block
+    data = block.data.astype(np.float64)
+    if left is not None:
+        data *= np.repeat(left, np.diff(block.indptr))
+    if right is not None:
+        data *= right[block.indices]
+    return _renumbered(data, block.indices, block.indptr, block.shape[1])

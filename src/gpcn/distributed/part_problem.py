@@ -1,0 +1,103 @@
+"""A worker's part of a graph, as training wants it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpcn.distributed.halo import Offsets
+from gpcn.distributed.part_adjacency import PartAdjacency
+from gpcn.distributed.workers import Workers
+from gpcn.errors import ConfigError
+from gpcn.nn import NodeClassifier, zoo
+from gpcn.nn.bank_model import BankModel
+from gpcn.nn.layers import Linear
+from gpcn.nn.polynomial import choose_order
+from gpcn.nn.randomness import RowRange, building_for, drawing_from
+from gpcn.training.config import TrainConfig
+from gpcn.training.problem import Problem
+
+MODELS = (
+    "gpcn",
+    "gpcn-link",
+    "agpcn",
+    "agpcn-link",
+    "generalized-gpcn",
+    "multi-gpcn",
+    "multi-gpcn-link",
+    "mlp",
+    "sgc",
+    "link",
+)
+"""What several workers train exactly as one machine does."""
+
+
+@dataclass(frozen=True)
+class PartGraph:
+    """What training asks of a graph besides its tensors; `num_nodes` are those here."""
+
+    name: str
+    num_nodes: int
+    num_features: int
+    num_classes: int
+    metric: str
+    positive: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartProblem(Problem):
+    """`Problem` of the nodes of one worker; `offsets` say who has which."""
+
+    offsets: Offsets
+
+    @property
+    def in_parts(self) -> bool:
+        """Always, even where one worker has them all."""
+        return True
+
+    def build(self, config: TrainConfig, generator: torch.Generator | None = None) -> NodeClassifier:
+        """The model with the rows of its weights per node that belong here; all other weights are alike everywhere."""
+        check_supported(config)
+        rank, offsets = self.company.rank, self.offsets
+        sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
+        sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
+        sizes |= config.hyperparameters
+        rows = RowRange(int(offsets[rank]), int(offsets[rank + 1]), int(offsets[-1]))
+        with drawing_from(generator or torch.Generator()), building_for(rows):
+            model = zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
+        if isinstance(model, BankModel) and model.order == "auto":
+            model.order = self._order(model)
+        if generator is not None and rank > 0:  # masks differ between workers
+            generator.manual_seed(generator.initial_seed() + rank)
+        return model
+
+    def _order(self, model: BankModel) -> Any:
+        """The cheaper order for the whole graph, for all workers must take the same."""
+        reading = model.read(self.adjacency, None, self.graph.num_nodes)
+        entries = [round(self.company.total(operator.nnz)) for operator in reading.operators]
+        last = cast(Linear, model.features.layers[-1])
+        return choose_order(int(self.offsets[-1]), entries, last.weight.shape[1], model.num_classes, model.depths)
+
+
+def check_supported(config: TrainConfig) -> None:
+    """Refuse what several workers would not compute exactly as one machine does."""
+    if config.model not in MODELS:
+        raise ConfigError(f"{config.model} cannot be trained by several workers; expected {' or '.join(MODELS)}")
+    settings = config.hyperparameters
+    if settings.get("norm") == "batch" and int(settings.get("blocks", 1)) > 1:
+        raise ConfigError("norm=batch needs all nodes on one machine; use norm=layer or norm=none")
+    if config.model == "link" and float(settings.get("dropout", 0.0)) > 0:
+        raise ConfigError("dropout of link needs all links on one machine; use dropout=0")
+
+
+def split_here(nodes: np.ndarray[Any, np.dtype[np.int64]], offsets: Offsets, rank: int) -> Tensor:
+    """Of global `nodes` those of a worker, numbered as there."""
+    start, stop = offsets[rank], offsets[rank + 1]
+    return torch.from_numpy(nodes[(nodes >= start) & (nodes < stop)] - start)
+
+
+__all__ = ["PartAdjacency", "PartGraph", "PartProblem", "Workers", "split_here"]

@@ -1,0 +1,56 @@
+"""The run of a training on several workers.
+
+config.json          as of any run; the graph in it has `parts`
+split-00/part-0000/  of each worker: checkpoints while running, then model.json + tensors, predictions.parquet
+split-00/result.json the scores, and the checksums of all parts
+result.json          the summary over finished splits
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
+from gpcn.errors import ConfigError
+from gpcn.training.config import TrainConfig
+from gpcn.training.folders import refuse_other_kinds, with_relative_paths
+from gpcn.training.runs import Run, create
+
+PREDICTIONS = "predictions.parquet"
+
+
+def open_or_create(path: Path, shards: Path, manifest: Manifest, config: TrainConfig) -> Run:
+    """The run in `path`, checked to be of this graph, configuration and number of parts; a new one if there is none."""
+    refuse_other_kinds(path, "config.json")
+    if is_sharded(path):
+        raise ConfigError(f"{path} holds a graph in parts; choose another --out")
+    if not (path / "config.json").exists():
+        source = {"graph": str(shards.resolve()), "nodes": None}
+        about = {**manifest.graph, "parts": manifest.parts, "source": with_relative_paths(source, path)}
+        return create(path, config, json.loads(json.dumps(about)))
+    run = Run.open(path)
+    if run.config.canonical() != config.canonical():
+        changed = "; ".join(run.config.differences(config)[:3])
+        raise ConfigError(f"{path} holds another configuration ({changed}); choose another --out")
+    for key, what in (("fingerprint", "another graph"), ("metric", "another metric"), ("parts", "other parts")):
+        expected = manifest.parts if key == "parts" else manifest.graph[key]
+        if run.graph.get(key) != expected:
+            raise ConfigError(f"{path} was trained on {what} than {shards} has; choose another --out")
+    return run
+
+
+def part_key(run: Run, number: int, part: int) -> str:
+    """Whom the files of a part of split `number` belong to."""
+    return f"{run.key(number)}|{run.graph['parts']}|{part}"
+
+
+def folder_of(run: Run, number: int, part: int) -> Path:
+    """Where a worker keeps what belongs to it."""
+    return part_folder(run.folder(number), part)
+
+
+def is_in_parts(about: dict[str, Any]) -> bool:
+    """Whether a run was trained on several workers, from what it keeps of its graph."""
+    return "parts" in about

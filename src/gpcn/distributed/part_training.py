@@ -1,0 +1,163 @@
+"""What one worker does: load its part, train with the others, keep what belongs to it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from gpcn.data.parts.files import write_table
+from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.tables import PartData, PartSplit
+from gpcn.distributed.loading import load_part
+from gpcn.distributed.part_checkpoints import PartCheckpoints
+from gpcn.distributed.part_problem import PartProblem
+from gpcn.distributed.part_run import PREDICTIONS, folder_of, part_key
+from gpcn.distributed.workers import Workers
+from gpcn.errors import TrainingError
+from gpcn.graph import Split
+from gpcn.nn.memory import reuse_freed_memory
+from gpcn.sealed import FORMAT, file_digest, write_sealed
+from gpcn.training import checkpoint
+from gpcn.training.evaluation import evaluate
+from gpcn.training.loop import TrainingLoop
+from gpcn.training.runs import Run
+from gpcn.training.splitrun import write_history
+from gpcn.training.trainer import Trainer
+from gpcn.types import ROLES
+
+Report = Callable[[int, TrainingLoop], None]
+
+
+def train_part(
+    shards: Path,
+    out: Path,
+    splits: Sequence[int],
+    workers: Workers,
+    *,
+    save_every: float = 10.0,
+    report: Report | None = None,
+) -> None:
+    """Train the run in `out` on the graph in `shards`; all workers do this together.
+
+    Args:
+        shards: a graph in as many parts as there are workers.
+        out: a run that was created for it, in a folder that all workers see.
+        splits: numbers of splits; those that are finished are left as they are.
+        workers: the others.
+        save_every: seconds between checkpoints, by the clock of the first worker.
+        report: called after every epoch.
+    """
+    run, manifest = Run.open(out), Manifest.read(shards)
+    missing = [number for number in splits if run.outcome(number) is None]
+    if not workers.agree(missing):
+        raise TrainingError(f"the workers see different files in {out}; it must lie where all of them see it")
+    if not missing:
+        return
+    reuse_freed_memory()
+    problem, data = load_part(shards, manifest, run.config, workers)
+    for number in missing:
+        _train_split(run, number, problem, data, workers, save_every, report)
+
+
+def _train_split(
+    run: Run,
+    number: int,
+    problem: PartProblem,
+    data: PartData,
+    workers: Workers,
+    save_every: float,
+    report: Report | None,
+) -> None:
+    folder = folder_of(run, number, workers.rank)
+    folder.mkdir(parents=True, exist_ok=True)
+    owner = part_key(run, number, workers.rank)
+    trainer = Trainer(problem, run.config, cast(Split, data.splits[number]), number)
+    kept = PartCheckpoints(folder, owner, workers)
+    spent = kept.restore(trainer)
+    start = saved = time.perf_counter()
+
+    def after_epoch(current: TrainingLoop) -> None:
+        nonlocal saved
+        now = time.perf_counter()
+        if workers.total(float(workers.rank == 0 and now - saved >= save_every)):
+            kept.save(current, spent + now - start)
+            saved = time.perf_counter()
+        if report is not None:
+            report(number, current)
+
+    trainer.run(after_epoch)
+    probabilities = torch.softmax(trainer.best_logits().double(), dim=1)
+    if workers.total(float(not torch.isfinite(probabilities).all())):
+        raise TrainingError(f"{run.config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
+    metrics = _metrics(problem, data.splits[number], probabilities)
+    parameters = _count_parameters(trainer, workers)
+    checkpoint.save(folder, "model", dict(trainer.model.state_dict()), {}, owner)
+    write_table(folder / PREDICTIONS, prediction_table(run, data, probabilities.numpy()))
+    workers.wait_for_all()
+    if workers.rank == 0:
+        seconds = round(spent + time.perf_counter() - start, 3)
+        _write_result(run, number, trainer, metrics, {"parameters": parameters, "seconds": seconds})
+    workers.wait_for_all()
+    kept.remove()
+
+
+def prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Table:
+    """Node, predicted label, a probability per class."""
+    names = run.label_names()
+    numbers = range(data.start, data.start + len(probabilities))
+    columns: dict[str, Any] = {"node": list(data.node_ids) if data.node_ids is not None else [str(i) for i in numbers]}
+    columns["predicted"] = [names[number] for number in probabilities.argmax(axis=1)]
+    for number, name in enumerate(names):
+        columns[f"p_{name}"] = probabilities[:, number].astype(np.float32)
+    return pa.table(columns)
+
+
+def _metrics(problem: PartProblem, split: PartSplit, probabilities: Tensor) -> dict[str, Any]:
+    """By role, how good predictions are for the nodes of all workers."""
+    graph, company = problem.graph, problem.company
+    metrics = {}
+    for role in ROLES:
+        nodes = torch.from_numpy(getattr(split, role))
+        rows, labels = company.gather(probabilities[nodes]), company.gather(problem.labels[nodes])
+        metrics[role] = evaluate(rows.numpy(), labels.numpy(), graph.metric, graph.positive)
+    return metrics
+
+
+def _count_parameters(trainer: Trainer, workers: Workers) -> int:
+    shared = sum(weight.numel() for weight in trainer.shared)
+    return shared + round(workers.total(trainer.num_parameters - shared))
+
+
+def _write_result(run: Run, number: int, trainer: Trainer, metrics: dict[str, Any], about: dict[str, Any]) -> None:
+    """The result of a split, when all parts of it are there."""
+    folder = run.folder(number)
+    write_history(folder, trainer.history)
+    names = ["epochs.csv"]
+    for part in range(int(run.graph["parts"])):
+        inner = folder_of(run, number, part)
+        names += [f"{inner.name}/{file}" for file in ("model.json", PREDICTIONS)]
+    coefficients = trainer.model.coefficients()
+    result = {
+        "split": number,
+        "seed": run.config.seed,
+        **{role: metrics[role]["score"] for role in ("test", "val", "train")},
+        "epochs": trainer.epoch,
+        "best_epoch": trainer.best_epoch,
+        **about,
+        "coefficients": None
+        if coefficients is None
+        else [value if math.isfinite(value) else None for value in coefficients.tolist()],
+        "mix": trainer.model.mix(),
+        "metrics": metrics,
+    }
+    digests = {name: file_digest(folder / name) for name in names}
+    payload = {"format": FORMAT, "owner": run.key(number), "files": digests, "result": result}
+    write_sealed(folder / "result.json", payload)

@@ -1,0 +1,117 @@
+"""Tables of edges and nodes that need not fit into memory: read, joined and sorted by DuckDB, which spills to disk."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gpcn.errors import ConfigError, DataError
+
+CSV, PARQUET = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), (".parquet",)
+
+
+def quoted(name: str) -> str:
+    """The name of a column, in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text, in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def files_of(pattern: str, what: str) -> list[Path]:
+    """The files that a path or a glob names, all of one kind, in the order of their names."""
+    paths = sorted(Path(name) for name in glob.glob(pattern, recursive=True))  # noqa: PTH207  (a pattern may begin anywhere)
+    if not paths:
+        raise DataError(f"there is no file {pattern} of {what}; check the path")
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1:
+        raise DataError(f"{pattern} names CSV and Parquet files; expected {what} of one kind")
+    return paths
+
+
+def scan(paths: Sequence[Path], text: Sequence[str] = ()) -> str:
+    """The rows of `paths`, in SQL; the columns `text` are not guessed to be numbers."""
+    listed = ", ".join(literal(str(path)) for path in paths)
+    if _kind(paths[0]) == "parquet":
+        return f"read_parquet([{listed}])"
+    types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in text)
+    return f"read_csv([{listed}], header = true" + (f", types = {{{types}}})" if types else ")")
+
+
+class TableDatabase:
+    """A DuckDB database in a file of its own, which may use so much memory and no more.
+
+    Args:
+        file: where it lies; what is spilled lies beside it.
+        memory: such as `4GB`.
+    """
+
+    def __init__(self, file: Path, memory: str) -> None:
+        try:
+            import duckdb
+        except ImportError as error:
+            raise ConfigError(
+                "tables are cut into parts by DuckDB; install it with: pip install 'gpcn[scale]'"
+            ) from error
+        if re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory) is None:
+            raise ConfigError(f"--memory is {memory!r}; expected a size such as 4GB or 500MB")
+        self._error = duckdb.Error
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with self.errors():
+            self._connection = duckdb.connect(str(file))
+            self.run(f"SET memory_limit = {literal(memory)}")
+            self.run(f"SET temp_directory = {literal(str(file.with_suffix('.spilled')))}")
+            self.run("SET enable_progress_bar = false")
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """What DuckDB cannot do is said in one sentence."""
+        try:
+            yield
+        except self._error as error:
+            reason = str(error).strip().splitlines()[0]
+            raise DataError(f"the tables cannot be read: {reason:.300}; correct them, or raise --memory") from error
+
+    def run(self, sql: str, *values: Any) -> Any:
+        """Execute `sql`."""
+        with self.errors():
+            return self._connection.execute(sql, list(values))
+
+    def table(self, sql: str) -> pa.Table:
+        """The rows of a query."""
+        with self.errors():
+            return self._connection.sql(sql).to_arrow_table()
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query that gives few."""
+        with self.errors():
+            return list(self._connection.execute(sql, list(values)).fetchall())
+
+    def columns(self, source: str) -> dict[str, str]:
+        """The columns of a table or scan, with their types."""
+        return {str(row[0]): str(row[1]) for row in self.rows(f"DESCRIBE SELECT * FROM {source}")}
+
+    def has(self, name: str) -> bool:
+        """Whether there is a table of that name."""
+        return bool(self.rows("SELECT 1 FROM information_schema.tables WHERE table_name = ?", name))
+
+    def close(self) -> None:
+        """Leave it on disk."""
+        self._connection.close()
+
+
+def _kind(path: Path) -> str:
+    name = path.name.lower()
+    if name.endswith(CSV):
+        return "csv"
+    if name.endswith(PARQUET):
+        return "parquet"
+    raise DataError(f"{path} has an unknown ending; expected {', '.join((*CSV, *PARQUET))}")

@@ -1,0 +1,197 @@
+"""Tables of edges and nodes, cut into parts without ever having all of them in memory.
+
+Nodes are numbered in the order of their table. A database beside the parts holds what was joined and sorted, so that a
+call that was killed goes on; it is taken away when all parts are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpcn.data.columns import Columns
+from gpcn.data.parts.files import finished_part, seal_part, write_table
+from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.data.parts.tables import feature_table
+from gpcn.distributed.balance import balanced_offsets
+from gpcn.distributed.joined_tables import (
+    Tables,
+    check_splits,
+    count_entries,
+    is_directed,
+    join,
+    read_classes,
+    role_code,
+    settle,
+)
+from gpcn.distributed.shards import Progress, refuse_foreign, remove_other_parts
+from gpcn.distributed.streamed_features import fit_preparation
+from gpcn.distributed.table_database import TableDatabase, literal, quoted
+from gpcn.locking import locked
+from gpcn.metric_choice import default_metric, positive_class
+from gpcn.preparation.preparation import Preparation
+from gpcn.training.metrics import definition
+
+
+def shard_tables(
+    tables: Tables,
+    out: str | Path,
+    parts: int,
+    *,
+    memory: str = "4GB",
+    source: dict[str, Any] | None = None,
+    metric: str | None = None,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Write the graph of `tables` into the folder `out` in `parts`; the same call again writes what is missing.
+
+    Args:
+        tables: what to read; features are columns of numbers.
+        out: a folder.
+        parts: how many workers it is for.
+        memory: what DuckDB may use; beside it there are 24 bytes per node, and the features of one part.
+        source: where the tables are, for prediction later.
+        metric: how predictions are judged (default: as the classes are shared out).
+        progress: called after every part.
+    """
+    root = Path(out)
+    refuse_foreign(root)
+    owner = _owner(tables, parts)
+    with locked(root):
+        (root / FILE).unlink(missing_ok=True)
+        database = _opened(root / ".tables" / f"{owner[:16]}.duckdb", memory)
+        try:
+            manifest = _write(_Sharding(database, tables, root, parts, owner), source, metric, progress)
+        finally:
+            database.close()
+        manifest.write(root)
+        shutil.rmtree(root / ".tables")
+        remove_other_parts(root, parts)
+    return manifest
+
+
+@dataclass(frozen=True)
+class _Sharding:
+    database: TableDatabase
+    tables: Tables
+    root: Path
+    parts: int
+    owner: str
+
+
+def _opened(file: Path, memory: str) -> TableDatabase:
+    for other in file.parent.glob("*"):
+        if other.name.split(".")[0] != file.stem:
+            shutil.rmtree(other) if other.is_dir() else other.unlink()
+    return TableDatabase(file, memory)
+
+
+def _owner(tables: Tables, parts: int) -> str:
+    files = [
+        [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in (*tables.edges, *tables.nodes)
+    ]
+    return hashlib.sha256(json.dumps([files, asdict(tables.columns), tables.name, parts]).encode()).hexdigest()
+
+
+def _write(
+    sharding: _Sharding, source: dict[str, Any] | None, metric: str | None, progress: Progress | None
+) -> Manifest:
+    database = sharding.database
+    columns = settle(database, sharding.tables)
+    join(database, sharding.tables, columns)
+    label_names, counts = read_classes(database, columns)
+    check_splits(database, columns)
+    preparation = fit_preparation(
+        database, "nodes", columns.features or (), columns.scale, asdict(columns) | {"classes": label_names}
+    )
+    directed = not columns.undirected and is_directed(database)
+    offsets = balanced_offsets(count_entries(database, directed), sharding.parts)
+    digests = []
+    for number in range(sharding.parts):
+        folder = part_folder(sharding.root, number)
+        files = finished_part(folder, sharding.owner)
+        if files is None:
+            bounds = (int(offsets[number]), int(offsets[number + 1]))
+            files = _write_part(sharding, folder, bounds, columns, preparation, directed)
+        digests.append(files)
+        if progress is not None:
+            progress(number + 1, sharding.parts)
+    labels = np.repeat(np.arange(counts.size), counts)
+    feature_names = preparation.feature_names
+    about = {
+        "name": sharding.tables.name,
+        "metric": definition(metric or default_metric(labels, label_names)[0]).name,
+        "fingerprint": hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
+        "nodes": int(offsets[-1]),
+        "features": len(feature_names),
+        "classes": len(label_names),
+        "positive": positive_class(labels, len(label_names)),
+        "label_names": label_names,
+        "feature_names": feature_names,
+        "directed": directed,
+        "relations": [],
+        "preparation": preparation.to_json(),
+        "source": source,
+    }
+    return Manifest(
+        graph=json.loads(json.dumps(about)),
+        links=int(database.rows("SELECT count(*) FROM links")[0][0]),
+        sparse_features=False,
+        splits=len(columns.splits or ()),
+        named_nodes=True,
+        offsets=tuple(offsets.tolist()),
+        files=tuple(digests),
+    )
+
+
+def _write_part(
+    sharding: _Sharding,
+    folder: Path,
+    bounds: tuple[int, int],
+    columns: Columns,
+    preparation: Preparation,
+    directed: bool,
+) -> dict[str, str]:
+    database, (start, stop) = sharding.database, bounds
+    ends = {"links-out": ("source", "target")} | ({"links-in": ("target", "source")} if directed else {})
+    for name, (node, neighbour) in ends.items():
+        _copy(
+            database,
+            f"SELECT {node} AS node, {neighbour} AS neighbour, weight::FLOAT AS weight FROM links "
+            f"WHERE {node} >= {start} AND {node} < {stop} ORDER BY 1, 2",
+            folder / f"{name}.parquet",
+        )
+    label, here = quoted(str(columns.label)), f"gpcn_node >= {start} AND gpcn_node < {stop}"
+    roles = "".join(f", {role_code(column)} AS split_{number}" for number, column in enumerate(columns.splits or ()))
+    _copy(
+        database,
+        f"SELECT coalesce(c.number, -1) AS label, gpcn_id AS id{roles} FROM nodes LEFT JOIN classes AS c "
+        f"ON coalesce({label}::VARCHAR, '') = c.cell WHERE {here} ORDER BY gpcn_node",
+        folder / "nodes.parquet",
+    )
+    chosen = ", ".join(f"{quoted(name)}::DOUBLE AS {quoted(name)}" for name in columns.features or ())
+    listed = f", {chosen}" if chosen else ""
+    table = database.table(f"SELECT gpcn_node{listed} FROM nodes WHERE {here} ORDER BY gpcn_node")
+    by_name = {name: table.column(name) for name in columns.features or ()}
+    features, _ = preparation.transform(by_name, stop - start)
+    write_table(folder / "features.parquet", feature_table(features, start))
+    return seal_part(
+        folder, [*(f"{name}.parquet" for name in ends), "nodes.parquet", "features.parquet"], sharding.owner
+    )
+
+
+def _copy(database: TableDatabase, sql: str, file: Path) -> None:
+    """The rows of a query as a Parquet file that appears whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    written = file.with_name(f".{file.name}.tmp")
+    database.run(f"COPY ({sql}) TO {literal(str(written))} (FORMAT parquet, COMPRESSION zstd)")
+    with written.open("rb") as content:
+        os.fsync(content.fileno())
+    os.replace(written, file)

@@ -1,0 +1,138 @@
+"""Tables cut into parts by a database are what the same tables are when they are read into memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+from gpcn import load
+from gpcn.data.columns import Columns
+from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.tables import PartData
+from gpcn.distributed.joined_tables import Tables
+from gpcn.distributed.table_database import files_of
+from gpcn.distributed.table_shards import shard_tables
+from gpcn.errors import ConfigError, DataError
+from gpcn.types import ROLES
+
+pytest.importorskip("duckdb")
+NODES = 40
+
+
+def written(folder: Path, kind: str = "csv", **changes: Any) -> Tables:
+    """Edges in three files, nodes in two; ids are words, some numbers are missing, some edges are there twice."""
+    rng = np.random.default_rng(0)
+    ids = [f"n'{number}" for number in rng.permutation(NODES)]
+    ends = rng.integers(0, NODES, (2, 150))
+    edges = {
+        "source": [ids[i] for i in ends[0]],
+        "target": [ids[i] for i in ends[1]],
+        "weight": rng.integers(1, 9, 150),
+    }
+    age = rng.normal(40, 20, NODES)
+    nodes: dict[str, Any] = {
+        "id": ids,
+        "label": ["", *("red" if i % 3 else "blue" for i in range(1, NODES))],
+        "age": [None if i % 7 == 0 else float(value) for i, value in enumerate(age)],
+        "income": rng.lognormal(8, 2, NODES),
+        "split": ["", *(["train", "val", "test"][i % 3 - 1] for i in range(NODES - 1))],
+    }
+    folder.mkdir(exist_ok=True)
+    for stem, columns, pieces in (
+        ("edges", edges | changes.get("edges", {}), 3),
+        ("nodes", nodes | changes.get("nodes", {}), 2),
+    ):
+        table = pa.table(columns)
+        rows = -(-table.num_rows // pieces)
+        for number in range(pieces):
+            piece = table.slice(number * rows, rows)
+            if kind == "csv":
+                pacsv.write_csv(piece, folder / f"{stem}-{number}.csv")
+            else:
+                pq.write_table(piece, folder / f"{stem}-{number}.parquet")
+        if kind == "csv":
+            pacsv.write_csv(table, folder / f"{stem}.whole.csv")
+    columns = Columns(structure="none", **changes.get("columns", {}))
+    edge_files, node_files = (files_of(f"{folder}/{stem}-*.{kind}", stem) for stem in ("edges", "nodes"))
+    return Tables(edge_files, node_files, columns, "mine")
+
+
+@pytest.mark.parametrize("undirected", [False, True])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_parts_are_those_of_the_graph_in_memory(tmp_path: Path, kind: str, undirected: bool) -> None:
+    columns = {"undirected": undirected, "roles": {"age": "number", "income": "number"}}
+    written(tmp_path / "in", columns=columns)
+    tables = written(tmp_path / "in", kind, columns=columns)
+    graph = load(tmp_path / "in" / "edges.whole.csv", nodes=tmp_path / "in" / "nodes.whole.csv", columns=tables.columns)
+    manifest = shard_tables(tables, tmp_path / "out", 3, memory="500MB")
+    assert Manifest.read(tmp_path / "out") == manifest
+    parts = [PartData.read(tmp_path / "out", manifest, number) for number in range(3)]
+    assert (sp.vstack([part.links[0] for part in parts]) != graph.adjacency).nnz == 0
+    assert (sp.vstack([part.links[1] for part in parts]) != graph.adjacency.T).nnz == 0
+    np.testing.assert_allclose(np.concatenate([part.features for part in parts]), graph.features, atol=1e-6)
+    np.testing.assert_array_equal(np.concatenate([part.labels for part in parts]), graph.labels)
+    assert [name for part in parts for name in part.node_ids or ()] == list(graph.node_ids or ())
+    for role in ROLES:
+        nodes = np.concatenate([getattr(part.splits[0], role) + part.start for part in parts])
+        np.testing.assert_array_equal(nodes, getattr(graph.splits[0], role))
+    for key in ("metric", "classes", "positive", "features", "directed"):
+        assert manifest.graph[key] == getattr(
+            graph, {"classes": "num_classes", "features": "num_features"}.get(key, key)
+        )
+    assert manifest.graph["label_names"] == list(graph.label_names or ())
+    assert manifest.graph["feature_names"] == list(graph.feature_names or ())
+    assert not (tmp_path / "out" / ".tables").exists()
+
+
+def test_a_call_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, out = written(tmp_path / "in"), tmp_path / "out"
+
+    def stop(done: int, parts: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        shard_tables(tables, out, 2, progress=stop)
+    with pytest.raises(DataError, match="it was not finished"):
+        Manifest.read(out)
+    first = (out / "part-0000" / "part.json").stat().st_mtime_ns
+    database = next((out / ".tables").glob("*.duckdb"))
+    assert database.exists()
+    manifest = shard_tables(tables, out, 2)
+    assert Manifest.read(out) == manifest
+    assert (out / "part-0000" / "part.json").stat().st_mtime_ns == first
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nodes": {"city": ["Rome"] * NODES}}, r"column 'city' holds VARCHAR values.*--drop city"),
+        ({"nodes": {"id": ["a"] * NODES}}, r"the id 'a' is there more than once"),
+        ({"nodes": {"split": ["train"] * NODES}}, r"split column 'split' has no val node"),
+        ({"nodes": {"split": ["maybe"] * NODES}}, r"split column 'split' holds 'maybe'; expected train, val, test"),
+        ({"edges": {"source": ["who"] * 150}}, r"150 edge\(s\) have an end that is not among the nodes"),
+        ({"edges": {"weight": [-1] * 150}}, r"150 weight\(s\) are not positive"),
+        ({"edges": {"kind": ["x"] * 150}}, r"types of edges \(column 'kind'\) are not read"),
+    ],
+)
+def test_what_cannot_be_streamed_is_refused_in_one_sentence(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        shard_tables(written(tmp_path / "in", "parquet", **changes), tmp_path / "out", 2)
+
+
+def test_options_that_do_not_fit(tmp_path: Path) -> None:
+    tables = written(tmp_path / "in")
+    with pytest.raises(ConfigError, match="--memory is 'much'; expected a size such as 4GB"):
+        shard_tables(tables, tmp_path / "out", 2, memory="much")
+    with pytest.raises(DataError, match="features from links are not made while tables are streamed"):
+        shard_tables(Tables(tables.edges, tables.nodes, Columns(), "mine"), tmp_path / "out", 2)
+    with pytest.raises(DataError, match="there is no file"):
+        files_of(str(tmp_path / "*.parquet"), "edges")
