@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from gpcn.data.columns import Columns
-from gpcn.data.parts.files import finished_part, seal_part, write_table
-from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.data.parts.files import seal_part, write_table
+from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.tables import feature_table
 from gpcn.distributed.balance import balanced_offsets
 from gpcn.distributed.joined_tables import (
@@ -31,10 +32,10 @@ from gpcn.distributed.joined_tables import (
     role_code,
     settle,
 )
-from gpcn.distributed.shards import Progress, refuse_foreign, remove_other_parts
+from gpcn.distributed.part_storage import PartStorage, part_storage
+from gpcn.distributed.shards import Progress
 from gpcn.distributed.streamed_features import fit_preparation
 from gpcn.distributed.table_database import TableDatabase, literal, quoted
-from gpcn.locking import locked
 from gpcn.metric_choice import default_metric, positive_class
 from gpcn.preparation.preparation import Preparation
 from gpcn.training.metrics import definition
@@ -49,31 +50,29 @@ def shard_tables(
     source: dict[str, Any] | None = None,
     metric: str | None = None,
     progress: Progress | None = None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Manifest:
     """Write the graph of `tables` into the folder `out` in `parts`; the same call again writes what is missing.
 
     Args:
         tables: what to read; features are columns of numbers.
-        out: a folder.
+        out: a folder, also of an object store, such as `s3://bucket/parts`.
         parts: how many workers it is for.
         memory: what DuckDB may use; beside it there are 24 bytes per node, and the features of one part.
         source: where the tables are, for prediction later.
         metric: how predictions are judged (default: as the classes are shared out).
         progress: called after every part.
+        log: called with a sentence per step.
     """
-    root = Path(out)
-    refuse_foreign(root)
-    owner = _owner(tables, parts)
-    with locked(root):
-        (root / FILE).unlink(missing_ok=True)
-        database = _opened(root / ".tables" / f"{owner[:16]}.duckdb", memory)
+    storage, owner = part_storage(out), _owner(tables, parts)
+    with storage.opened():
+        database = _opened(storage.folder / ".tables" / f"{owner[:16]}.duckdb", memory)
         try:
-            manifest = _write(_Sharding(database, tables, root, parts, owner), source, metric, progress)
+            manifest = _write(_Sharding(database, tables, storage, parts, owner, log), source, metric, progress)
         finally:
             database.close()
-        manifest.write(root)
-        shutil.rmtree(root / ".tables")
-        remove_other_parts(root, parts)
+        shutil.rmtree(storage.folder / ".tables")
+        storage.finish(manifest)
     return manifest
 
 
@@ -81,9 +80,10 @@ def shard_tables(
 class _Sharding:
     database: TableDatabase
     tables: Tables
-    root: Path
+    storage: PartStorage
     parts: int
     owner: str
+    log: Callable[[str], None]
 
 
 def _opened(file: Path, memory: str) -> TableDatabase:
@@ -105,6 +105,8 @@ def _write(
 ) -> Manifest:
     database = sharding.database
     columns = settle(database, sharding.tables)
+    done = "are joined already" if database.has("links") else "are joined now"
+    sharding.log(f"{len(sharding.tables.edges)} table(s) of edges and {len(sharding.tables.nodes)} of nodes {done}")
     join(database, sharding.tables, columns)
     label_names, counts = read_classes(database, columns)
     check_splits(database, columns)
@@ -115,11 +117,14 @@ def _write(
     offsets = balanced_offsets(count_entries(database, directed), sharding.parts)
     digests = []
     for number in range(sharding.parts):
-        folder = part_folder(sharding.root, number)
-        files = finished_part(folder, sharding.owner)
+        files = sharding.storage.finished(number, sharding.owner)
+        step = f"part {number + 1} of {sharding.parts}"
+        sharding.log(f"{step} is {'written now' if files is None else 'there already'}")
         if files is None:
+            folder = part_folder(sharding.storage.folder, number)
             bounds = (int(offsets[number]), int(offsets[number + 1]))
             files = _write_part(sharding, folder, bounds, columns, preparation, directed)
+            sharding.storage.keep(number)
         digests.append(files)
         if progress is not None:
             progress(number + 1, sharding.parts)

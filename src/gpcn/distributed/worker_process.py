@@ -19,8 +19,10 @@ import torch.distributed as dist
 
 from gpcn import errors
 from gpcn.distributed.part_training import train_part
+from gpcn.distributed.run_files import fetched_part, run_files
+from gpcn.distributed.training_progress import progress_writer
 from gpcn.distributed.workers import Workers
-from gpcn.errors import ConfigError, DataError, GpcnError
+from gpcn.errors import ConfigError, DataError, GpcnError, StorageError
 from gpcn.schema import anything, fields, text
 from gpcn.sealed import FORMAT, read_sealed, write_sealed
 
@@ -45,21 +47,30 @@ def check_versions(expected: Mapping[str, str]) -> None:
 
 def work(settings: Mapping[str, Any]) -> None:
     """Train this worker's part; `settings` are plain data."""
-    out = Path(settings["out"])
     torch.set_num_threads(int(settings["threads"]))
+    rank, splits = dist.get_rank(), settings["splits"]
+    files = run_files(settings["out"], f"worker-{rank}")
+    files.prepare(splits, rank)
+    out = files.folder
     try:
         check_versions(settings["versions"])
         if not out.is_dir():
             raise ConfigError(f"the worker on {socket.gethostname()} does not see {out}; it must lie where all see it")
-        train_part(
-            Path(settings["shards"]), out, settings["splits"], Workers(), save_every=float(settings["save_every"])
-        )
+        with files.named(), fetched_part(settings["shards"], rank) as shards:
+            save_every = float(settings["save_every"])
+            report = progress_writer(files) if settings.get("progress") and rank == 0 else None
+            train_part(shards, out, splits, Workers(), save_every=save_every, report=report, publish=files.publish)
+        files.discard()
+    except StorageError:
+        raise  # it may answer again: Ray starts all workers once more
     except GpcnError as error:
-        write_failure(out, dist.get_rank(), error)
+        write_failure(out, rank, error)
+        files.publish(_failure(out, rank))
         dist.destroy_process_group()  # whoever waits for this worker is told so
         if read_failure(out) is None:
             raise
     except RuntimeError:
+        files.fetch_failures(dist.get_world_size())
         if read_failure(out) is None:  # a lost worker; with a failure, the consequence of it
             raise
 
