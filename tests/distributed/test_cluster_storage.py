@@ -18,7 +18,7 @@ from tests.distributed.object_store import ObjectStore, object_store
 from tests.distributed.test_many_kills import workers_below
 
 pytest.importorskip("ray")
-SETTINGS = ["--set", "epochs=1500", "--set", "patience=1000000", "--set", "hidden=4", "--save-every", "1"]
+SETTINGS = ["--set", "epochs=600", "--set", "patience=1000000", "--set", "hidden=4", "--save-every", "1"]
 
 
 def start(out: str) -> subprocess.Popen[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from gpcn.data.columns import Columns
 from gpcn.data.parts.files import seal_part, write_table
@@ -34,7 +35,7 @@ from gpcn.distributed.joined_tables import (
 )
 from gpcn.distributed.part_storage import PartStorage, part_storage
 from gpcn.distributed.shards import Progress
-from gpcn.distributed.streamed_features import fit_preparation
+from gpcn.distributed.streamed_features import fit_preparation, stays_sparse
 from gpcn.distributed.table_database import TableDatabase, literal, quoted
 from gpcn.metric_choice import default_metric, positive_class
 from gpcn.preparation.preparation import Preparation
@@ -55,7 +56,7 @@ def shard_tables(
     """Write the graph of `tables` into the folder `out` in `parts`; the same call again writes what is missing.
 
     Args:
-        tables: what to read; features are columns of numbers.
+        tables: what to read; features are columns of numbers, booleans, categories and dates.
         out: a folder, also of an object store, such as `s3://bucket/parts`.
         parts: how many workers it is for.
         memory: what DuckDB may use; beside it there are 24 bytes per node, and the features of one part.
@@ -111,8 +112,9 @@ def _write(
     label_names, counts = read_classes(database, columns)
     check_splits(database, columns)
     preparation = fit_preparation(
-        database, "nodes", columns.features or (), columns.scale, asdict(columns) | {"classes": label_names}
+        database, columns.features or (), columns.roles, columns.scale, asdict(columns) | {"classes": label_names}
     )
+    sparse = stays_sparse(preparation)
     directed = not columns.undirected and is_directed(database)
     offsets = balanced_offsets(count_entries(database, directed), sharding.parts)
     digests = []
@@ -123,7 +125,7 @@ def _write(
         if files is None:
             folder = part_folder(sharding.storage.folder, number)
             bounds = (int(offsets[number]), int(offsets[number + 1]))
-            files = _write_part(sharding, folder, bounds, columns, preparation, directed)
+            files = _write_part(sharding, folder, bounds, columns, preparation, (directed, sparse))
             sharding.storage.keep(number)
         digests.append(files)
         if progress is not None:
@@ -148,7 +150,7 @@ def _write(
     return Manifest(
         graph=json.loads(json.dumps(about)),
         links=int(database.rows("SELECT count(*) FROM links")[0][0]),
-        sparse_features=False,
+        sparse_features=sparse,
         splits=len(columns.splits or ()),
         named_nodes=True,
         offsets=tuple(offsets.tolist()),
@@ -162,9 +164,9 @@ def _write_part(
     bounds: tuple[int, int],
     columns: Columns,
     preparation: Preparation,
-    directed: bool,
+    form: tuple[bool, bool],
 ) -> dict[str, str]:
-    database, (start, stop) = sharding.database, bounds
+    database, (start, stop), (directed, sparse) = sharding.database, bounds, form
     ends = {"links-out": ("source", "target")} | ({"links-in": ("target", "source")} if directed else {})
     for name, (node, neighbour) in ends.items():
         _copy(
@@ -181,11 +183,12 @@ def _write_part(
         f"ON coalesce({label}::VARCHAR, '') = c.cell WHERE {here} ORDER BY gpcn_node",
         folder / "nodes.parquet",
     )
-    chosen = ", ".join(f"{quoted(name)}::DOUBLE AS {quoted(name)}" for name in columns.features or ())
-    listed = f", {chosen}" if chosen else ""
+    used = [column.name for column in preparation.columns if column.encoder is not None]
+    listed = "".join(f", {quoted(name)}" for name in used)
     table = database.table(f"SELECT gpcn_node{listed} FROM nodes WHERE {here} ORDER BY gpcn_node")
-    by_name = {name: table.column(name) for name in columns.features or ()}
-    features, _ = preparation.transform(by_name, stop - start)
+    features, _ = preparation.transform({name: table.column(name) for name in used}, stop - start)
+    if sp.issparse(features) != sparse:
+        features = sp.csr_array(features) if sparse else features.toarray()
     write_table(folder / "features.parquet", feature_table(features, start))
     return seal_part(
         folder, [*(f"{name}.parquet" for name in ends), "nodes.parquet", "features.parquet"], sharding.owner
