@@ -21,6 +21,7 @@ from gpcn.distributed.part_training import train_part
 from gpcn.distributed.shards import shard
 from gpcn.errors import ConfigError
 from gpcn.nn.randomness import RowRange, building_for, drawing_from, uniform_per_node_
+from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
 from gpcn.training.runs import Run
 from gpcn.training.trainer import Trainer
@@ -106,6 +107,9 @@ def test_a_training_is_that_of_one_machine_and_opens_as_such(tmp_path: Path) -> 
             torch.set_default_dtype(torch.float32)
         folder = gpcn.open_run(runs[name].path)
         np.testing.assert_allclose(Run.open(folder.path).predictions(0), expected, atol=1e-6)  # kept in float32
+        weights, _ = checkpoint.load(runs[name].folder(0), "model", runs[name].key(0)) or ({}, {})
+        for key, weight in trainer.model.state_dict().items():
+            torch.testing.assert_close(weights[key], weight, rtol=0, atol=1e-9)
         predictions = folder.predict()
         assert list(predictions.node_ids) == [str(number) for number in range(60)]
         np.testing.assert_allclose(predictions.probabilities, expected, atol=1e-4)

@@ -38,8 +38,9 @@ def train_parts(
     from gpcn.training.usual import settings_for
 
     if engine is None:
-        option = "--log-format" if workers is None and address is None else "--workers and --address"
-        raise ConfigError(f"{option} are for training on a cluster; add --engine ray, or leave them out")
+        raise ConfigError(
+            "--workers, --address and --log-format are for training on a cluster; add --engine ray, or leave them out"
+        )
     if engine != "ray":
         raise ConfigError(f"--engine is {engine!r}; expected ray")
     if out is None:

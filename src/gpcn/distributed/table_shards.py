@@ -188,7 +188,7 @@ def _write_part(
     table = database.table(f"SELECT gpcn_node{listed} FROM nodes WHERE {here} ORDER BY gpcn_node")
     features, _ = preparation.transform({name: table.column(name) for name in used}, stop - start)
     if sp.issparse(features) != sparse:
-        features = sp.csr_array(features) if sparse else features.toarray()
+        features = sp.csr_array(features) if sparse else sp.csr_array(features).toarray()
     write_table(folder / "features.parquet", feature_table(features, start))
     return seal_part(
         folder, [*(f"{name}.parquet" for name in ends), "nodes.parquet", "features.parquet"], sharding.owner
