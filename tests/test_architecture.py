@@ -72,6 +72,7 @@ ONLY_IN = {
     "ray": {"tuning", "distributed"},
     "optuna": {"tuning"},
     "duckdb": {"distributed"},
+    "pymetis": {"distributed"},
     "typer": {"cli"},
     "matplotlib": {"drawing"},
     "plotly": {"report"},

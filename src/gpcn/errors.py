@@ -30,6 +30,10 @@ class CheckpointError(GpcnError):
     """A run's files are damaged, foreign, or in use by another process."""
 
 
+class StorageError(GpcnError):
+    """Object storage does not answer, refuses, or lacks what is to be read."""
+
+
 class TrainingError(GpcnError):
     """Training cannot go on, for example because the loss is no longer a number."""
 

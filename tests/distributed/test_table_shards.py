@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from gpcn.distributed.joined_tables import Tables
 from gpcn.distributed.table_database import files_of
 from gpcn.distributed.table_shards import shard_tables
 from gpcn.errors import ConfigError, DataError
+from gpcn.preparation.preparation import Preparation
 from gpcn.types import ROLES
 
 pytest.importorskip("duckdb")
@@ -91,6 +93,68 @@ def test_parts_are_those_of_the_graph_in_memory(tmp_path: Path, kind: str, undir
     assert not (tmp_path / "out" / ".tables").exists()
 
 
+def messy() -> dict[str, Any]:
+    """A column of every role that is streamed, with missing values in many ways."""
+    rng = np.random.default_rng(1)
+    days = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(NODES)]
+    return {
+        "member": ["yes" if i % 3 else ("no" if i % 2 else None) for i in range(NODES)],
+        "flag": rng.integers(0, 2, NODES),
+        "city": [["Rome", " Oslo", "n/a", "Bonn", "a'b"][i % 5] for i in range(NODES)],
+        "shop": [f"shop {int(value)}" for value in rng.zipf(1.8, NODES).clip(max=30)],
+        "joined": [None if i % 9 == 0 else day for i, day in enumerate(days)],
+        "seen": [f"{day} {i % 24:02d}:30:00" for i, day in enumerate(days)],
+        "visits": [0 if i % 6 else i for i in range(NODES)],
+        "zip": rng.integers(100, 104, NODES),
+        "row": np.arange(NODES) + 7,
+        "country": ["DE"] * NODES,
+        "nothing": pa.nulls(NODES, pa.string()),
+        "name": [f"name{i}" for i in range(NODES)],
+    }
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("scale", ["robust", "standard"])
+def test_columns_are_prepared_as_in_memory(tmp_path: Path, kind: str, scale: str) -> None:
+    changes = {"nodes": messy(), "columns": {"roles": {"zip": "category"}, "scale": scale}}
+    written(tmp_path / "in", **changes)
+    tables = written(tmp_path / "in", kind, **changes)
+    graph = load(tmp_path / "in" / "edges.whole.csv", nodes=tmp_path / "in" / "nodes.whole.csv", columns=tables.columns)
+    manifest = shard_tables(tables, tmp_path / "out", 3, memory="500MB")
+    assert manifest.graph["feature_names"] == list(graph.feature_names or ())
+    features = load(tmp_path / "out").features
+    dense = [matrix.toarray() if sp.issparse(matrix) else matrix for matrix in (features, graph.features)]
+    np.testing.assert_allclose(dense[0], dense[1], atol=1e-6)
+    prepared = [manifest.graph["preparation"]["columns"], (graph.preparation or pytest.fail()).to_json()["columns"]]
+    roles = [[(column["name"], column["role"], column["missing"]) for column in columns] for columns in prepared]
+    assert roles[0] == roles[1]
+    assert {role for _, role, _ in roles[0]} == {"number", "boolean", "category", "date", "id", "constant"}
+
+
+def test_numbers_written_as_texts_and_many_levels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    texts = ["?" if i % 8 == 0 else f" {value:.3f}" for i, value in enumerate(rng.normal(5, 3, NODES))]
+    columns = {"nodes": {"amount": texts, "level": [f"L{i % 33}" for i in range(NODES)]}}
+    tables = written(tmp_path / "in", "parquet", **columns)
+    table = pa.concat_tables([pq.read_table(file) for file in tables.nodes])
+    expected = Preparation.fit(
+        {name: table.column(name) for name in ("age", "income", "amount", "level")}, declared={"level": "category"}
+    )
+    streamed = replace(tables, columns=replace(tables.columns, roles={"level": "category"}))
+    manifest = shard_tables(streamed, tmp_path / "out", 2)
+    assert manifest.graph["feature_names"] == expected.feature_names
+    assert not manifest.sparse_features
+    features, _ = expected.transform({name: table.column(name) for name in table.column_names}, NODES)
+    np.testing.assert_allclose(load(tmp_path / "out").features, features.toarray(), atol=1e-6)
+
+
+def test_too_many_different_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpcn.distributed.streamed_columns.MOST", 10)
+    tables = written(tmp_path / "in", "parquet", nodes={"name": [f"name{i}" for i in range(NODES)]})
+    with pytest.raises(DataError, match=r"column 'name' has more than 10 different values.*--drop name"):
+        shard_tables(tables, tmp_path / "out", 2)
+
+
 def test_a_call_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables, out = written(tmp_path / "in"), tmp_path / "out"
 
@@ -112,7 +176,18 @@ def test_a_call_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"nodes": {"city": ["Rome"] * NODES}}, r"column 'city' holds VARCHAR values.*--drop city"),
+        (
+            {"nodes": {"about": [f"a text number {i} of many words" for i in range(NODES)]}},
+            r"column 'about' holds text, which is not prepared while tables are streamed; leave it out with --drop",
+        ),
+        (
+            {"nodes": {"likes": ["sun;sea" if i % 2 else "sun;tea" for i in range(NODES)]}},
+            r"column 'likes' holds tags, which is not prepared",
+        ),
+        (
+            {"nodes": {"size": ["big" if i == 3 else str(i) for i in range(NODES)]}},
+            r"column 'size' holds 'big'; expected a number like the other values",
+        ),
         ({"nodes": {"id": ["a"] * NODES}}, r"the id 'a' is there more than once"),
         ({"nodes": {"split": ["train"] * NODES}}, r"split column 'split' has no val node"),
         ({"nodes": {"split": ["maybe"] * NODES}}, r"split column 'split' holds 'maybe'; expected train, val, test"),

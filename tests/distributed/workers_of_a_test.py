@@ -104,4 +104,5 @@ def _begin(rank: int, count: int, port: int, folder: str, work: Callable[..., An
     try:
         (Path(folder) / str(rank)).write_bytes(pickle.dumps(work(Workers(), *about)))
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():  # a worker that gives up has left already
+            dist.destroy_process_group()

@@ -44,8 +44,10 @@ def bound(
 
     Example: [bold]gpcn bound texas --model gpcn-link --set hidden=64[/bold]
     """
+    from gpcn.data.object_storage import local_copy, remote_url
     from gpcn.theory import document as documents
 
+    what = what if remote_url(what) is None else str(local_copy(what))
     if of not in ("singular", "eigen"):
         raise ConfigError(f"--spectrum is {of!r}; expected singular or eigen")
     if coefficients not in ("model", "binomial", "printed"):

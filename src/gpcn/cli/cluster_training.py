@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gpcn.cli.output import print_json
+from gpcn.cli.steps import step_log
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
+from gpcn.training.parallel import Tick
+
+BETWEEN = 5.0  # seconds, at least, from one line to the next of the same split
 
 
 def train_parts(
@@ -22,26 +28,74 @@ def train_parts(
     save_every: float,
     timeout: float,
     json: bool,
+    log_format: str | None = None,
 ) -> None:
     """Train and show; `changes` are the settings given, to which those that suit the graph are added."""
+    from gpcn.cli.progress import training_progress
     from gpcn.cli.train import show
-    from gpcn.data.parts.manifest import Manifest
+    from gpcn.data.object_storage import remote_url
     from gpcn.distributed.cluster_training import train_on_cluster
+    from gpcn.distributed.run_files import fetch_manifest
     from gpcn.training.usual import settings_for
 
     if engine is None:
-        raise ConfigError("--workers and --address are for training on a cluster; add --engine ray, or leave them out")
+        raise ConfigError(
+            "--workers, --address and --log-format are for training on a cluster; add --engine ray, or leave them out"
+        )
     if engine != "ray":
         raise ConfigError(f"--engine is {engine!r}; expected ray")
     if out is None:
-        raise ConfigError("--engine ray keeps the parts of a run; name a folder that all workers see with --out")
+        raise ConfigError("--engine ray keeps the parts of a run; name where all workers see it with --out")
+    where = remote_url(out) or str(out)
+    log = step_log(log_format, quiet=log_format is None)
+    manifest = fetch_manifest(graph)
     if changes is not None:
-        tables = Manifest.read(graph).graph.get("preparation") is not None
+        tables = manifest.graph.get("preparation") is not None
         config = TrainConfig.of(**{**settings_for(config.model, tables=tables), **changes})
-    result = train_on_cluster(
-        graph, config, out, workers=workers, address=address, splits=splits, save_every=save_every, timeout=timeout
-    )
+    log(f"training {config.model} on {manifest.graph['name']} with {manifest.parts} worker(s)")
+    with training_progress(config.model, str(manifest.graph["metric"])) as bar:
+        ticks = [bar] if bar is not None else []
+        ticks += [] if log_format is None else [logged_epochs(log)]
+        result = train_on_cluster(
+            graph,
+            config,
+            where,
+            workers=workers,
+            address=address,
+            splits=splits,
+            save_every=save_every,
+            timeout=timeout,
+            tick=_all_of(ticks),
+        )
+    for split in result["splits"]:
+        log(f"split {split['split']}: test {split['test']:.4f}, val {split['val']:.4f} after {split['epochs']} epochs")
+    log(f"kept in {where}")
     if json:
         print_json(result)
     else:
-        show(result, out)
+        show(result, where)
+
+
+def logged_epochs(log: Callable[[str], None], between: float = BETWEEN) -> Callable[[Tick], None]:
+    """A line when a split begins, now and then, at its last epoch, and when workers had to start again."""
+    last_split, last_epoch, last_time = -1, 0, 0.0
+
+    def tick(news: Tick) -> None:
+        nonlocal last_split, last_epoch, last_time
+        split, epoch, epochs, loss, score = news
+        again = split == last_split and epoch < last_epoch
+        if split == last_split and not again and epoch < epochs and time.monotonic() - last_time < between:
+            return
+        last_split, last_epoch, last_time = split, epoch, time.monotonic()
+        note = "; the workers were started again" if again else ""
+        log(f"split {split}: epoch {epoch} of {epochs}, validation loss {loss:.4f}, score {score:.4f}{note}")
+
+    return tick
+
+
+def _all_of(ticks: list[Callable[[Tick], None]]) -> Callable[[Tick], None] | None:
+    def tick(news: Tick) -> None:
+        for one in ticks:
+            one(news)
+
+    return tick if ticks else None

@@ -11,6 +11,7 @@ from gpcn.cli.grouped import grouped
 from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, print_json, print_notes, safe
 from gpcn.cli.progress import parts_progress
+from gpcn.cli.steps import LogFormat, step_log
 from gpcn.cli.training_options import MetricName, Seed, SplitOptions, judge_by
 from gpcn.errors import ConfigError
 
@@ -23,7 +24,9 @@ def shard(
     options: GraphOptions,
     splitting: SplitOptions,
     parts: Annotated[int, typer.Option("--parts", "-p", min=1, help="How many workers will train on it.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the parts.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the parts, also a URL such as s3://bucket/parts.")
+    ],
     memory: Annotated[
         str | None,
         typer.Option(
@@ -32,8 +35,13 @@ def shard(
             help="Tables larger than memory: read, join and sort them with so much of it, on disk.",
         ),
     ] = None,
+    order: Annotated[
+        str,
+        typer.Option("--order", metavar="kept|metis", help="metis: parts with few links between them (pymetis)."),
+    ] = "kept",
     metric: MetricName = None,
     seed: Seed = None,
+    log_format: LogFormat = None,
     json: Json = False,
 ) -> None:
     """Cut a graph into parts on disk, for training on a cluster.
@@ -43,27 +51,49 @@ def shard(
 
     Example: [bold]gpcn shard 'edges/*.parquet' --nodes 'nodes/*.parquet' --parts 16 --memory 4GB --out parts[/bold]
     """
+    from gpcn.data.object_storage import remote_url
+
     notes: tuple[str, ...] = ()
+    orders: list[Any] = []
+    log = step_log(log_format, quiet=log_format is None)
+    where = remote_url(out) or str(out)
     with parts_progress() as progress:
         if memory is not None or _is_pattern(graph) or _is_pattern(str(options.nodes or "")):
-            manifest = _stream(graph, options, splitting, parts, out, memory or STREAMED, metric, progress)
+            if order != "kept":
+                raise ConfigError("--order metis needs all links in memory; leave it out, or --memory and patterns")
+            manifest = _stream(graph, options, splitting, parts, where, memory or STREAMED, metric, progress, log)
         else:
             from gpcn.distributed.shards import shard as write
 
             origin = options.origin(graph)
             loaded = options.load(graph)
             loaded = judge_by(splitting.split(loaded, origin, seed or 0, quiet=json), origin, metric)
-            manifest, notes = write(loaded, out, parts, source=origin, progress=progress), loaded.notes
+            manifest = write(
+                loaded,
+                where,
+                parts,
+                source=origin,
+                progress=progress,
+                order=order,
+                report_order=orders.append,
+                log=log,
+            )
+            notes = loaded.notes
     sizes = {"nodes": manifest.graph["nodes"], "links": manifest.links, "splits": manifest.splits}
+    shares = {"crossing": orders[0].crossing, "crossing_kept": orders[0].crossing_kept} if orders else {}
     if json:
-        print_json({"out": str(out), "name": manifest.graph["name"], "parts": manifest.parts, **sizes})
+        print_json({**shares, "out": where, "name": manifest.graph["name"], "parts": manifest.parts, **sizes})
         return
     print_notes(notes)
     console().print(
         f"{safe(manifest.graph['name'])}: {sizes['nodes']:,} nodes and {sizes['links']:,} links in {manifest.parts} "
-        f"part(s) → {safe(out)}; train: gpcn train {safe(out)} --engine ray --workers {manifest.parts}",
+        f"part(s) → {safe(where)}; train: gpcn train {safe(where)} --engine ray --workers {manifest.parts}",
         highlight=False,
     )
+    if orders and manifest.parts > 1:
+        changed = f"{shares['crossing_kept']:.1%} in the order kept, {shares['crossing']:.1%} in this one"
+        crossing = f"{shares['crossing']:.1%}" if order == "kept" else changed
+        console().print(f"links between parts: {crossing}", highlight=False)
 
 
 def _is_pattern(path: str) -> bool:
@@ -75,10 +105,11 @@ def _stream(
     options: GraphOptions,
     splitting: SplitOptions,
     parts: int,
-    out: Path,
+    out: str,
     memory: str,
     metric: str | None,
     progress: Any,
+    log: Any,
 ) -> Any:
     from gpcn.data.load import find_pair
     from gpcn.distributed.joined_tables import Tables
@@ -100,5 +131,5 @@ def _stream(
     name = Path(graph).resolve().name.split(".")[0].replace("*", "") or Path(graph).resolve().parent.name
     tables = Tables(files_of(edge_pattern, "edges"), files_of(node_pattern, "nodes"), columns, name)
     return shard_tables(
-        tables, out, parts, memory=memory, source=options.origin(graph), metric=metric, progress=progress
+        tables, out, parts, memory=memory, source=options.origin(graph), metric=metric, progress=progress, log=log
     )

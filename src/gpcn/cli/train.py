@@ -49,7 +49,8 @@ def train(
     ] = None,
     splits: SplitNumbers = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run; without it nothing is kept.")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder of the run (--engine ray: or a URL); without it nothing is kept."),
     ] = None,
     jobs: Jobs = None,
     device: Device = "auto",
@@ -75,6 +76,10 @@ def train(
             help="Seconds that a worker of --engine ray waits for another before all are started again.",
         ),
     ] = 300.0,
+    log_format: Annotated[
+        str | None,
+        typer.Option("--log-format", metavar="text|json", help="--engine ray: a line per step on stderr."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Train a model on the splits of a graph and report the test score, mean ± std.
@@ -104,11 +109,12 @@ def train(
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
-    if (engine, workers, address) != (None, None, None):
+    if (engine, workers, address, log_format) != (None, None, None, None):
         from gpcn.cli.cluster_training import train_parts
 
         chosen = None if config or recipe else changes
-        train_parts(graph, made, chosen, engine, workers, address, read_splits(splits), out, save_every, timeout, json)
+        numbers = read_splits(splits)
+        train_parts(graph, made, chosen, engine, workers, address, numbers, out, save_every, timeout, json, log_format)
         return
     loaded = options.load(graph)
     if not json:
@@ -155,7 +161,7 @@ def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
     return dict(found.settings)
 
 
-def show(result: dict[str, Any], out: Path | None, note: str | None = None) -> None:
+def show(result: dict[str, Any], out: str | Path | None, note: str | None = None) -> None:
     """A row per split and the mean."""
     from gpcn.training.metrics import definition
 

@@ -12,6 +12,7 @@ from gpcn.data.columns import Columns
 from gpcn.data.edge_ends import SourceTable, header_note
 from gpcn.data.fetch import mirror_folder
 from gpcn.data.interop import from_networkx
+from gpcn.data.object_storage import local_copy
 from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.tables import assemble
 from gpcn.data.tables_out import read_description
@@ -52,7 +53,7 @@ def load(
     if isinstance(source, str) and source in catalog.names():
         _refuse_options(f"the dataset {source}", nodes, columns)
         return with_structure(load_dataset(source, mirror=mirror), columns.structure, preparation)
-    path = Path(source)
+    path = local_copy(source)
     try:
         for file in (path, *([] if nodes is None else [Path(nodes)])):
             require_unicode(file)

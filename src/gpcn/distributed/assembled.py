@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gpcn.atomic import replacing
-from gpcn.distributed.part_run import PREDICTIONS, folder_of, is_in_parts, part_key
+from gpcn.distributed.part_run import POSITION, PREDICTIONS, folder_of, is_in_parts, part_key
 from gpcn.errors import CheckpointError
 from gpcn.locking import locked
 from gpcn.sealed import FORMAT, check_file, file_digest, write_sealed
@@ -48,17 +48,20 @@ def _assemble_split(run: Run, number: int, outcome: dict[str, Any]) -> Run:
         check_file(folder / name, digest, advice)
     states = [_weights(run, number, part) for part in parts]
     tables = [pq.read_table(folder_of(run, number, part) / PREDICTIONS) for part in parts]
+    order = _order(tables)
     names = [name for table in tables for name in table.column("node").to_pylist()]
+    names = names if order is None else [names[row] for row in order]
     if "node_ids.npz" not in run.files and any(name != str(position) for position, name in enumerate(names)):
         run = name_nodes(run, names)
     columns = [f"p_{name}" for name in run.label_names()]
     probabilities = np.concatenate([np.stack([table.column(name) for name in columns], axis=1) for table in tables])
+    probabilities = probabilities if order is None else probabilities[order]
     packed = io.BytesIO()
     np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
     with replacing(folder / "predictions.npz") as stream:
         stream.write(packed.getvalue())
     files = dict(outcome["files"])
-    checkpoint.save(folder, "model", _joined(states, per_node_names(run)), {}, run.key(number))
+    checkpoint.save(folder, "model", _joined(states, per_node_names(run), order), {}, run.key(number))
     files |= {name: file_digest(folder / name) for name in KEPT}
     write_sealed(folder / "result.json", {**outcome, "format": FORMAT, "files": files})
     return run
@@ -71,9 +74,17 @@ def _weights(run: Run, number: int, part: int) -> dict[str, Tensor]:
     return content[0]
 
 
-def _joined(states: list[dict[str, Tensor]], per_node: set[str]) -> dict[str, Tensor]:
+def _order(tables: list[Any]) -> Any:
+    """The row of each node of the graph among those of all parts; `None` where it is the same."""
+    if POSITION not in tables[0].column_names:
+        return None
+    return np.argsort(np.concatenate([table.column(POSITION).to_numpy() for table in tables]))
+
+
+def _joined(states: list[dict[str, Tensor]], per_node: set[str], order: Any) -> dict[str, Tensor]:
     """Weights with a row per node one below the other; all others are alike everywhere."""
     joined: dict[str, Any] = {}
     for name, weight in states[0].items():
-        joined[name] = torch.cat([state[name] for state in states]) if name in per_node else weight
+        rows = torch.cat([state[name] for state in states]) if name in per_node else weight
+        joined[name] = rows if order is None or name not in per_node else rows[torch.from_numpy(order)]
     return joined

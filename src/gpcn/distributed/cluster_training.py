@@ -5,22 +5,25 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest
 from gpcn.distributed.failures import ClusterFailures
 from gpcn.distributed.part_problem import check_supported
 from gpcn.distributed.part_run import open_or_create
+from gpcn.distributed.run_files import RunFiles, fetch_manifest, run_files
+from gpcn.distributed.training_progress import watched
 from gpcn.distributed.worker_process import versions, work
 from gpcn.errors import ConfigError, TrainingError
 from gpcn.locking import locked
 from gpcn.sealed import FORMAT, write_sealed
 from gpcn.training.config import TrainConfig
+from gpcn.training.parallel import Tick
 from gpcn.tuning.executors.connection import connect, load_ray
 
 WAIT = 60.0  # seconds for the machines of a cluster to come
@@ -39,13 +42,15 @@ def train_on_cluster(
     retries: int = 10,
     timeout: float = TIMEOUT,
     wait: float = WAIT,
+    tick: Callable[[Tick], None] | None = None,
 ) -> dict[str, Any]:
     """Train `config` on a graph in parts, one worker per part, and summarize as `gpcn.train` does.
 
     Args:
-        shards: a folder written by `gpcn shard`, which all workers see under this path.
+        shards: what `gpcn shard` wrote: a folder that all workers see under this path, or a URL such as
+            `s3://bucket/parts`.
         config: what to train.
-        out: the run's folder, which all workers see under this path; the same call again goes on.
+        out: the run's folder, which all workers see under this path, or a URL; the same call again goes on.
         workers: how many; as many as there are parts.
         address: of a running Ray cluster; without one, a cluster is started on this machine, for it alone.
         splits: numbers of splits (default: all).
@@ -53,9 +58,10 @@ def train_on_cluster(
         retries: how often the workers are started again after one was lost.
         timeout: seconds after which a worker that waits for another gives up.
         wait: seconds to wait for a cluster to have enough CPUs.
+        tick: called with progress: split, epoch, epochs, validation loss and score.
     """
-    root, path = Path(shards).resolve(), Path(out).resolve()
-    manifest = Manifest.read(root)
+    manifest, files = fetch_manifest(shards), run_files(out, "driver")
+    root, path = remote_url(shards) or str(Path(shards).resolve()), files.folder
     check_supported(config)
     if workers is not None and workers != manifest.parts:
         raise ConfigError(
@@ -63,20 +69,28 @@ def train_on_cluster(
             f"{manifest.parts}, or cut it anew with gpcn shard --parts {workers}"
         )
     numbers = check_splits(manifest, splits)
-    with locked(path):
+    with files.named(), locked(path):
+        files.prepare(range(manifest.splits))
         run = open_or_create(path, root, manifest, config)
+        files.publish()
         if any(run.outcome(number) is None for number in numbers):
             settings = {
-                "shards": str(root),
-                "out": str(path),
+                "shards": root,
+                "out": files.location,
                 "splits": numbers,
                 "save_every": save_every,
                 "versions": versions(),
                 "threads": 1,
+                "progress": tick is not None,
             }
-            _fit(settings, manifest.parts, address, retries, timeout, wait)
+            with watched(files, tick):
+                _fit(files, settings, manifest.parts, address, retries, timeout, wait)
+            files.prepare(range(manifest.splits))
         write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
-        return run.result(numbers)
+        files.publish(path / "result.json")
+        result = run.result(numbers)
+    files.discard()
+    return result
 
 
 def check_splits(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
@@ -90,7 +104,15 @@ def check_splits(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
     return numbers
 
 
-def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int, timeout: float, wait: float) -> None:
+def _fit(
+    files: RunFiles,
+    settings: dict[str, Any],
+    parts: int,
+    address: str | None,
+    retries: int,
+    timeout: float,
+    wait: float,
+) -> None:
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
     os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(max(1, round(wait))))
     os.environ.setdefault("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", str(max(1, round(timeout))))
@@ -98,11 +120,10 @@ def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int
     ours = not ray.is_initialized()
     if ours:
         connect(ray, parts, address)
-    storage = Path(settings["out"]) / ".ray"
     try:
         _check_size(ray, parts, wait)
         failures, error = ClusterFailures.start(ray), None
-        trainer = _trainer(settings | {"failures": failures.name}, parts, retries, timeout, storage)
+        trainer = _trainer(settings | {"failures": failures.name}, parts, retries, timeout, files.ray_storage())
         try:
             with contextlib.redirect_stdout(sys.stderr):  # Ray says there which workers died; results go to stdout
                 trainer.fit()
@@ -114,13 +135,13 @@ def _fit(settings: dict[str, Any], parts: int, address: str | None, retries: int
         if error is not None:
             raise TrainingError(_sentence(error, retries)) from error
     finally:
-        shutil.rmtree(storage, ignore_errors=True)
+        files.remove_ray_storage()
         if ours:
             with contextlib.suppress(Exception):
                 ray.shutdown()
 
 
-def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float, storage: Path) -> Any:
+def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float, storage: dict[str, Any]) -> Any:
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchTrainer
 
@@ -135,7 +156,7 @@ def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float,
         train_loop_config=settings,
         scaling_config=ScalingConfig(num_workers=parts, use_gpu=False, resources_per_worker={"CPU": 1}),
         torch_config=ClusterTorchConfig(backend="gloo", timeout_s=max(1, round(timeout))),
-        run_config=RunConfig(name="gpcn", storage_path=str(storage), failure_config=attempts),
+        run_config=RunConfig(name="gpcn", failure_config=attempts, **storage),
     )
 
 

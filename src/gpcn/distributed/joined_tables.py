@@ -14,7 +14,7 @@ from gpcn.data.columns import Columns
 from gpcn.data.edge_ends import SourceTable
 from gpcn.data.node_labels import read_labels
 from gpcn.data.tables import PARTS
-from gpcn.distributed.streamed_features import check_numbers
+from gpcn.distributed.streamed_columns import is_numeric
 from gpcn.distributed.table_database import TableDatabase, literal, quoted, scan
 from gpcn.errors import DataError
 from gpcn.types import ROLES, UNKNOWN
@@ -54,7 +54,6 @@ def settle(database: TableDatabase, tables: Tables) -> Columns:
             else "a column that says train, val or test (--split)"
         )
         raise DataError(f"{tables.nodes[0]} needs {what} to be streamed; add it, or {IN_MEMORY}")
-    check_numbers(node_types, columns.features or ())
     return columns
 
 
@@ -66,6 +65,8 @@ def join(database: TableDatabase, tables: Tables, columns: Columns) -> None:
     chosen = ", ".join(
         [f"{quoted(texts[0])}::VARCHAR AS gpcn_id", *map(quoted, (*texts[1:], *(columns.features or ())))]
     )
+    types = database.columns(scan(tables.nodes))  # of CSV files; what is no number is read as it is written
+    texts += [name for name in columns.features or () if not is_numeric(types[name])]
     nodes = scan(tables.nodes, texts)
     database.run(
         f"CREATE OR REPLACE TABLE nodes AS SELECT row_number() OVER () - 1 AS gpcn_node, {chosen} FROM {nodes}"

@@ -63,6 +63,7 @@ def problem_of(
         Structure(manifest.directed, manifest.relations),
         workers,
         offsets=offsets,
+        positions=None if data.positions is None else torch.from_numpy(data.positions),
     )
 
 

@@ -50,9 +50,10 @@ class PartGraph:
 
 @dataclass(frozen=True, kw_only=True)
 class PartProblem(Problem):
-    """`Problem` of the nodes of one worker; `offsets` say who has which."""
+    """`Problem` of the nodes of one worker; `offsets` say who has which, `positions` where they are in the graph."""
 
     offsets: Offsets
+    positions: Tensor | None = None
 
     @property
     def in_parts(self) -> bool:
@@ -66,7 +67,7 @@ class PartProblem(Problem):
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
-        rows = RowRange(int(offsets[rank]), int(offsets[rank + 1]), int(offsets[-1]))
+        rows = RowRange(int(offsets[rank]), int(offsets[rank + 1]), int(offsets[-1]), self.positions)
         with drawing_from(generator or torch.Generator()), building_for(rows):
             model = zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
         if isinstance(model, BankModel) and model.order == "auto":

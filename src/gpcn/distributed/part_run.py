@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
@@ -19,16 +20,18 @@ from gpcn.training.folders import refuse_other_kinds, with_relative_paths
 from gpcn.training.runs import Run, create
 
 PREDICTIONS = "predictions.parquet"
+POSITION = "gpcn_position"  # of a node in its graph, where parts have another order
 
 
-def open_or_create(path: Path, shards: Path, manifest: Manifest, config: TrainConfig) -> Run:
+def open_or_create(path: Path, shards: str | Path, manifest: Manifest, config: TrainConfig) -> Run:
     """The run in `path`, checked to be of this graph, configuration and number of parts; a new one if there is none."""
     refuse_other_kinds(path, "config.json")
     if is_sharded(path):
         raise ConfigError(f"{path} holds a graph in parts; choose another --out")
     if not (path / "config.json").exists():
-        source = {"graph": str(shards.resolve()), "nodes": None}
+        source = {"graph": remote_url(shards) or str(Path(shards).resolve()), "nodes": None}
         about = {**manifest.graph, "parts": manifest.parts, "source": with_relative_paths(source, path)}
+        about |= {} if manifest.order == "kept" else {"order": manifest.order}
         return create(path, config, json.loads(json.dumps(about)))
     run = Run.open(path)
     if run.config.canonical() != config.canonical():
@@ -38,6 +41,8 @@ def open_or_create(path: Path, shards: Path, manifest: Manifest, config: TrainCo
         expected = manifest.parts if key == "parts" else manifest.graph[key]
         if run.graph.get(key) != expected:
             raise ConfigError(f"{path} was trained on {what} than {shards} has; choose another --out")
+    if run.graph.get("order", "kept") != manifest.order:
+        raise ConfigError(f"{path} was trained on parts in another order than {shards} has; choose another --out")
     return run
 
 

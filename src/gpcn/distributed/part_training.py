@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,10 +16,11 @@ from torch import Tensor
 from gpcn.data.parts.files import write_table
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.tables import PartData, PartSplit
+from gpcn.distributed.gathered_digests import gather_digests
 from gpcn.distributed.loading import load_part
 from gpcn.distributed.part_checkpoints import PartCheckpoints
 from gpcn.distributed.part_problem import PartProblem
-from gpcn.distributed.part_run import PREDICTIONS, folder_of, part_key
+from gpcn.distributed.part_run import POSITION, PREDICTIONS, folder_of, part_key
 from gpcn.distributed.workers import Workers
 from gpcn.errors import TrainingError
 from gpcn.graph import Split
@@ -34,6 +35,8 @@ from gpcn.training.trainer import Trainer
 from gpcn.types import ROLES
 
 Report = Callable[[int, TrainingLoop], None]
+Publish = Callable[[Path], None]
+"""Called with a file or folder that was written, so that it is stored where all workers see it."""
 
 
 def train_part(
@@ -44,16 +47,18 @@ def train_part(
     *,
     save_every: float = 10.0,
     report: Report | None = None,
+    publish: Publish = lambda written: None,
 ) -> None:
     """Train the run in `out` on the graph in `shards`; all workers do this together.
 
     Args:
         shards: a graph in as many parts as there are workers.
-        out: a run that was created for it, in a folder that all workers see.
+        out: a run that was created for it, in a folder that all workers see, or in a copy of which they `publish`.
         splits: numbers of splits; those that are finished are left as they are.
         workers: the others.
         save_every: seconds between checkpoints, by the clock of the first worker.
         report: called after every epoch.
+        publish: called with what was written.
     """
     run, manifest = Run.open(out), Manifest.read(shards)
     missing = [number for number in splits if run.outcome(number) is None]
@@ -64,7 +69,7 @@ def train_part(
     reuse_freed_memory()
     problem, data = load_part(shards, manifest, run.config, workers)
     for number in missing:
-        _train_split(run, number, problem, data, workers, save_every, report)
+        _train_split(run, number, problem, data, workers, save_every, report, publish)
 
 
 def _train_split(
@@ -75,6 +80,7 @@ def _train_split(
     workers: Workers,
     save_every: float,
     report: Report | None,
+    publish: Publish,
 ) -> None:
     folder = folder_of(run, number, workers.rank)
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,6 +95,7 @@ def _train_split(
         now = time.perf_counter()
         if workers.total(float(workers.rank == 0 and now - saved >= save_every)):
             kept.save(current, spent + now - start)
+            publish(folder)
             saved = time.perf_counter()
         if report is not None:
             report(number, current)
@@ -101,22 +108,28 @@ def _train_split(
     parameters = _count_parameters(trainer, workers)
     checkpoint.save(folder, "model", dict(trainer.model.state_dict()), {}, owner)
     write_table(folder / PREDICTIONS, prediction_table(run, data, probabilities.numpy()))
-    workers.wait_for_all()
+    publish(folder)
+    digests = gather_digests(workers, folder, ("model.json", PREDICTIONS))
     if workers.rank == 0:
         seconds = round(spent + time.perf_counter() - start, 3)
-        _write_result(run, number, trainer, metrics, {"parameters": parameters, "seconds": seconds})
+        _write_result(run, number, trainer, metrics, {"parameters": parameters, "seconds": seconds}, digests)
+        publish(run.folder(number) / "epochs.csv")
+        publish(run.folder(number) / "result.json")
     workers.wait_for_all()
     kept.remove()
+    publish(folder)
 
 
 def prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Table:
     """Node, predicted label, a probability per class."""
     names = run.label_names()
-    numbers = range(data.start, data.start + len(probabilities))
+    numbers: Any = range(data.start, data.start + len(probabilities)) if data.positions is None else data.positions
     columns: dict[str, Any] = {"node": list(data.node_ids) if data.node_ids is not None else [str(i) for i in numbers]}
     columns["predicted"] = [names[number] for number in probabilities.argmax(axis=1)]
     for number, name in enumerate(names):
         columns[f"p_{name}"] = probabilities[:, number].astype(np.float32)
+    if data.positions is not None:
+        columns[POSITION] = data.positions
     return pa.table(columns)
 
 
@@ -136,14 +149,20 @@ def _count_parameters(trainer: Trainer, workers: Workers) -> int:
     return shared + round(workers.total(trainer.num_parameters - shared))
 
 
-def _write_result(run: Run, number: int, trainer: Trainer, metrics: dict[str, Any], about: dict[str, Any]) -> None:
-    """The result of a split, when all parts of it are there."""
+def _write_result(
+    run: Run,
+    number: int,
+    trainer: Trainer,
+    metrics: dict[str, Any],
+    about: dict[str, Any],
+    digests: Sequence[Mapping[str, str]],
+) -> None:
+    """The result of a split, when all parts of it are there; `digests` are the checksums of their files."""
     folder = run.folder(number)
     write_history(folder, trainer.history)
-    names = ["epochs.csv"]
-    for part in range(int(run.graph["parts"])):
-        inner = folder_of(run, number, part)
-        names += [f"{inner.name}/{file}" for file in ("model.json", PREDICTIONS)]
+    files = {"epochs.csv": file_digest(folder / "epochs.csv")}
+    for part, of_part in enumerate(digests):
+        files |= {f"{folder_of(run, number, part).name}/{file}": digest for file, digest in of_part.items()}
     coefficients = trainer.model.coefficients()
     result = {
         "split": number,
@@ -158,6 +177,5 @@ def _write_result(run: Run, number: int, trainer: Trainer, metrics: dict[str, An
         "mix": trainer.model.mix(),
         "metrics": metrics,
     }
-    digests = {name: file_digest(folder / name) for name in names}
-    payload = {"format": FORMAT, "owner": run.key(number), "files": digests, "result": result}
+    payload = {"format": FORMAT, "owner": run.key(number), "files": files, "result": result}
     write_sealed(folder / "result.json", payload)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
-from gpcn.data.parts.files import finished_part, write_part
-from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.data.parts.files import write_part
+from gpcn.data.parts.manifest import Manifest, part_folder
+from gpcn.data.parts.reordered import reordered
 from gpcn.data.parts.tables import PartData, PartSplit
-from gpcn.distributed.balance import balanced_offsets
-from gpcn.distributed.halo import Offsets
-from gpcn.errors import ConfigError
+from gpcn.distributed.ordering import PartOrder, order_of
+from gpcn.distributed.part_storage import part_storage
 from gpcn.graph import Graph, Split
-from gpcn.locking import locked
 from gpcn.training.profile import profile_of
 from gpcn.training.runs import describe
 from gpcn.types import ROLES
@@ -36,34 +32,42 @@ def shard(
     *,
     source: dict[str, Any] | None = None,
     progress: Progress | None = None,
+    order: str = "kept",
+    report_order: Callable[[PartOrder], None] | None = None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Manifest:
     """Write `graph` into the folder `out` in `parts`; the same call again writes what is missing.
 
     Args:
         graph: what to write.
-        out: a folder.
+        out: a folder, also of an object store, such as `s3://bucket/parts`.
         parts: how many workers it is for.
         source: where the graph came from, for prediction later.
         progress: called after every part.
+        order: `kept`, or `metis` for parts with few links between them; names and numbers of nodes stay as they are.
+        report_order: called with the order.
+        log: called with a sentence per step.
     """
     about = json.loads(json.dumps(describe(graph, source) | {"profile": profile_of(graph)}))
     directed = bool(about["directed"])
-    offsets = balanced_offsets(_entries(graph), parts)
+    nodes = order_of(graph, parts, order)
+    offsets, graph = nodes.offsets, reordered(graph, nodes.positions)
+    if report_order is not None:
+        report_order(nodes)
     owner = hashlib.sha256(
-        json.dumps([about["fingerprint"], about["names"], graph.metric, offsets.tolist()]).encode()
+        json.dumps([about["fingerprint"], about["names"], graph.metric, offsets.tolist(), nodes.name]).encode()
     ).hexdigest()
-    root, digests = Path(out), []
+    storage, digests = part_storage(out), []
     matrices = {"": graph.adjacency, **graph.relations}
     turned = {name: sp.csr_array(matrix.T) for name, matrix in matrices.items()} if directed else matrices
-    refuse_foreign(root)
-    with locked(root):
-        (root / FILE).unlink(missing_ok=True)
+    with storage.opened():
         for number in range(parts):
-            folder = part_folder(root, number)
-            files = finished_part(folder, owner)
+            files = storage.finished(number, owner)
+            log(f"part {number + 1} of {parts} is {'written now' if files is None else 'there already'}")
             if files is None:
-                part = _part(graph, turned, offsets, number)
-                files = write_part(folder, part.tables(directed), owner)
+                part = _part(graph, turned, nodes, number)
+                files = write_part(part_folder(storage.folder, number), part.tables(directed), owner)
+                storage.keep(number)
             digests.append(files)
             if progress is not None:
                 progress(number + 1, parts)
@@ -75,36 +79,14 @@ def shard(
             named_nodes=graph.node_ids is not None,
             offsets=tuple(offsets.tolist()),
             files=tuple(digests),
+            order=nodes.name,
         )
-        manifest.write(root)
-        remove_other_parts(root, parts)
+        storage.finish(manifest)
     return manifest
 
 
-def refuse_foreign(root: Path) -> None:
-    """Refuse a folder with anything that is no graph in parts."""
-    others = [
-        file.name for file in root.glob("*") if file.name != FILE and not re.fullmatch(r"part-\d+|\..*", file.name)
-    ]
-    if others:
-        raise ConfigError(f"{root} holds something else, such as {others[0]}; choose another --out")
-
-
-def remove_other_parts(root: Path, parts: int) -> None:
-    """Take away what an earlier call wrote for more parts."""
-    for folder in root.glob("part-*"):
-        if folder.name.removeprefix("part-").isdigit() and int(folder.name.removeprefix("part-")) >= parts:
-            shutil.rmtree(folder)
-
-
-def _entries(graph: Graph) -> Any:
-    """What the rows of each node hold: links from it and, where they have a direction, to it."""
-    counts = np.diff(graph.adjacency.indptr).astype(np.int64)
-    return counts + np.bincount(graph.adjacency.indices, minlength=graph.num_nodes) if graph.directed else counts
-
-
-def _part(graph: Graph, turned: dict[str, sp.csr_array], offsets: Offsets, number: int) -> PartData:
-    start, stop = int(offsets[number]), int(offsets[number + 1])
+def _part(graph: Graph, turned: dict[str, sp.csr_array], nodes: PartOrder, number: int) -> PartData:
+    start, stop = int(nodes.offsets[number]), int(nodes.offsets[number + 1])
 
     def rows(name: str, matrix: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
         outgoing = sp.csr_array(matrix[start:stop])
@@ -118,6 +100,7 @@ def _part(graph: Graph, turned: dict[str, sp.csr_array], offsets: Offsets, numbe
         labels=graph.labels[start:stop],
         splits=tuple(split_between(split, start, stop) for split in graph.splits),
         node_ids=None if graph.node_ids is None else graph.node_ids[start:stop],
+        positions=None if nodes.positions is None else nodes.positions[start:stop],
     )
 
 

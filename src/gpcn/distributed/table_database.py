@@ -90,6 +90,13 @@ class TableDatabase:
         with self.errors():
             return self._connection.sql(sql).to_arrow_table()
 
+    def create(self, name: str, content: pa.Table) -> None:
+        """Keep `content` as a table of that name."""
+        with self.errors():
+            self._connection.register("gpcn_content", content)
+            self._connection.execute(f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT * FROM gpcn_content")
+            self._connection.unregister("gpcn_content")
+
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query that gives few."""
         with self.errors():

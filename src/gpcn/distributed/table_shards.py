@@ -10,15 +10,17 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from gpcn.data.columns import Columns
-from gpcn.data.parts.files import finished_part, seal_part, write_table
-from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.data.parts.files import seal_part, write_table
+from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.tables import feature_table
 from gpcn.distributed.balance import balanced_offsets
 from gpcn.distributed.joined_tables import (
@@ -31,10 +33,10 @@ from gpcn.distributed.joined_tables import (
     role_code,
     settle,
 )
-from gpcn.distributed.shards import Progress, refuse_foreign, remove_other_parts
-from gpcn.distributed.streamed_features import fit_preparation
+from gpcn.distributed.part_storage import PartStorage, part_storage
+from gpcn.distributed.shards import Progress
+from gpcn.distributed.streamed_features import fit_preparation, stays_sparse
 from gpcn.distributed.table_database import TableDatabase, literal, quoted
-from gpcn.locking import locked
 from gpcn.metric_choice import default_metric, positive_class
 from gpcn.preparation.preparation import Preparation
 from gpcn.training.metrics import definition
@@ -49,31 +51,29 @@ def shard_tables(
     source: dict[str, Any] | None = None,
     metric: str | None = None,
     progress: Progress | None = None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Manifest:
     """Write the graph of `tables` into the folder `out` in `parts`; the same call again writes what is missing.
 
     Args:
-        tables: what to read; features are columns of numbers.
-        out: a folder.
+        tables: what to read; features are columns of numbers, booleans, categories and dates.
+        out: a folder, also of an object store, such as `s3://bucket/parts`.
         parts: how many workers it is for.
         memory: what DuckDB may use; beside it there are 24 bytes per node, and the features of one part.
         source: where the tables are, for prediction later.
         metric: how predictions are judged (default: as the classes are shared out).
         progress: called after every part.
+        log: called with a sentence per step.
     """
-    root = Path(out)
-    refuse_foreign(root)
-    owner = _owner(tables, parts)
-    with locked(root):
-        (root / FILE).unlink(missing_ok=True)
-        database = _opened(root / ".tables" / f"{owner[:16]}.duckdb", memory)
+    storage, owner = part_storage(out), _owner(tables, parts)
+    with storage.opened():
+        database = _opened(storage.folder / ".tables" / f"{owner[:16]}.duckdb", memory)
         try:
-            manifest = _write(_Sharding(database, tables, root, parts, owner), source, metric, progress)
+            manifest = _write(_Sharding(database, tables, storage, parts, owner, log), source, metric, progress)
         finally:
             database.close()
-        manifest.write(root)
-        shutil.rmtree(root / ".tables")
-        remove_other_parts(root, parts)
+        shutil.rmtree(storage.folder / ".tables")
+        storage.finish(manifest)
     return manifest
 
 
@@ -81,9 +81,10 @@ def shard_tables(
 class _Sharding:
     database: TableDatabase
     tables: Tables
-    root: Path
+    storage: PartStorage
     parts: int
     owner: str
+    log: Callable[[str], None]
 
 
 def _opened(file: Path, memory: str) -> TableDatabase:
@@ -105,21 +106,27 @@ def _write(
 ) -> Manifest:
     database = sharding.database
     columns = settle(database, sharding.tables)
+    done = "are joined already" if database.has("links") else "are joined now"
+    sharding.log(f"{len(sharding.tables.edges)} table(s) of edges and {len(sharding.tables.nodes)} of nodes {done}")
     join(database, sharding.tables, columns)
     label_names, counts = read_classes(database, columns)
     check_splits(database, columns)
     preparation = fit_preparation(
-        database, "nodes", columns.features or (), columns.scale, asdict(columns) | {"classes": label_names}
+        database, columns.features or (), columns.roles, columns.scale, asdict(columns) | {"classes": label_names}
     )
+    sparse = stays_sparse(preparation)
     directed = not columns.undirected and is_directed(database)
     offsets = balanced_offsets(count_entries(database, directed), sharding.parts)
     digests = []
     for number in range(sharding.parts):
-        folder = part_folder(sharding.root, number)
-        files = finished_part(folder, sharding.owner)
+        files = sharding.storage.finished(number, sharding.owner)
+        step = f"part {number + 1} of {sharding.parts}"
+        sharding.log(f"{step} is {'written now' if files is None else 'there already'}")
         if files is None:
+            folder = part_folder(sharding.storage.folder, number)
             bounds = (int(offsets[number]), int(offsets[number + 1]))
-            files = _write_part(sharding, folder, bounds, columns, preparation, directed)
+            files = _write_part(sharding, folder, bounds, columns, preparation, (directed, sparse))
+            sharding.storage.keep(number)
         digests.append(files)
         if progress is not None:
             progress(number + 1, sharding.parts)
@@ -143,7 +150,7 @@ def _write(
     return Manifest(
         graph=json.loads(json.dumps(about)),
         links=int(database.rows("SELECT count(*) FROM links")[0][0]),
-        sparse_features=False,
+        sparse_features=sparse,
         splits=len(columns.splits or ()),
         named_nodes=True,
         offsets=tuple(offsets.tolist()),
@@ -157,9 +164,9 @@ def _write_part(
     bounds: tuple[int, int],
     columns: Columns,
     preparation: Preparation,
-    directed: bool,
+    form: tuple[bool, bool],
 ) -> dict[str, str]:
-    database, (start, stop) = sharding.database, bounds
+    database, (start, stop), (directed, sparse) = sharding.database, bounds, form
     ends = {"links-out": ("source", "target")} | ({"links-in": ("target", "source")} if directed else {})
     for name, (node, neighbour) in ends.items():
         _copy(
@@ -176,11 +183,12 @@ def _write_part(
         f"ON coalesce({label}::VARCHAR, '') = c.cell WHERE {here} ORDER BY gpcn_node",
         folder / "nodes.parquet",
     )
-    chosen = ", ".join(f"{quoted(name)}::DOUBLE AS {quoted(name)}" for name in columns.features or ())
-    listed = f", {chosen}" if chosen else ""
+    used = [column.name for column in preparation.columns if column.encoder is not None]
+    listed = "".join(f", {quoted(name)}" for name in used)
     table = database.table(f"SELECT gpcn_node{listed} FROM nodes WHERE {here} ORDER BY gpcn_node")
-    by_name = {name: table.column(name) for name in columns.features or ()}
-    features, _ = preparation.transform(by_name, stop - start)
+    features, _ = preparation.transform({name: table.column(name) for name in used}, stop - start)
+    if sp.issparse(features) != sparse:
+        features = sp.csr_array(features) if sparse else sp.csr_array(features).toarray()
     write_table(folder / "features.parquet", feature_table(features, start))
     return seal_part(
         folder, [*(f"{name}.parquet" for name in ends), "nodes.parquet", "features.parquet"], sharding.owner

@@ -11,7 +11,6 @@ import platform
 import socket
 from collections.abc import Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,8 +18,10 @@ import torch.distributed as dist
 
 from gpcn.distributed.failures import ClusterFailures, Failures
 from gpcn.distributed.part_training import train_part
+from gpcn.distributed.run_files import fetched_part, run_files
+from gpcn.distributed.training_progress import progress_writer
 from gpcn.distributed.workers import Workers
-from gpcn.errors import ConfigError, DataError, GpcnError
+from gpcn.errors import ConfigError, DataError, GpcnError, StorageError
 from gpcn.nn.memory import memory_limits
 
 PACKAGES = ("gpcn", "torch", "numpy")
@@ -53,16 +54,32 @@ def work(settings: Mapping[str, Any]) -> None:
 
 def run_worker(settings: Mapping[str, Any], failures: Failures) -> None:
     """Train; what a user can mend goes to `failures`, and so ends for all workers without another attempt."""
-    host, out, rank = socket.gethostname(), Path(settings["out"]), dist.get_rank()
+    host, rank, splits = socket.gethostname(), dist.get_rank(), settings["splits"]
     advice = f"cut the graph into more than {dist.get_world_size()} parts, or use a smaller hidden"
     try:
+        files = run_files(settings["out"], f"worker-{rank}")
+        files.prepare(splits, rank)
         check_versions(settings["versions"])
-        if not out.is_dir():
-            raise ConfigError(f"the worker on {host} does not see {out}; it must lie where all see it")
-        with memory_limits(f"part {rank} of the graph on {host}", advice):
+        if not files.folder.is_dir():
+            raise ConfigError(f"the worker on {host} does not see {files.folder}; it must lie where all see it")
+        report = progress_writer(files) if settings.get("progress") and rank == 0 else None
+        with (
+            files.named(),
+            fetched_part(settings["shards"], rank) as shards,
+            memory_limits(f"part {rank} of the graph on {host}", advice),
+        ):
             train_part(
-                Path(settings["shards"]), out, settings["splits"], Workers(), save_every=float(settings["save_every"])
+                shards,
+                files.folder,
+                splits,
+                Workers(),
+                save_every=float(settings["save_every"]),
+                report=report,
+                publish=files.publish,
             )
+        files.discard()
+    except StorageError:
+        raise  # it may answer again: Ray starts all workers once more
     except GpcnError as error:
         _end(rank, error, failures)
     except OSError as error:

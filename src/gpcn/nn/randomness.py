@@ -22,11 +22,15 @@ CHUNK = 1 << 20  # draws at a time that belong to rows elsewhere
 
 @dataclass(frozen=True)
 class RowRange:
-    """The nodes `start` to `stop` of a graph with `total`, which a model is built for."""
+    """The nodes `start` to `stop` of a graph with `total`, which a model is built for.
+
+    `positions` are those that these nodes have, rising, where their graph was ordered anew.
+    """
 
     start: int
     stop: int
     total: int
+    positions: Tensor | None = None
 
 
 _rows: ContextVar[RowRange | None] = ContextVar("gpcn_rows", default=None)
@@ -85,9 +89,22 @@ def uniform_per_node_(weight: Tensor) -> Tensor:
     rows = _rows.get() or RowRange(0, len(weight), len(weight))
     bound = 1 / math.sqrt(max(1, rows.total))
     width = math.prod(weight.shape[1:])
+    if rows.positions is not None:
+        return _draw_rows(weight, rows, width, bound)
     _skip(rows.start * width, weight.dtype)
     uniform_(weight, -bound, bound)
     _skip((rows.total - rows.stop) * width, weight.dtype)
+    return weight
+
+
+def _draw_rows(weight: Tensor, rows: RowRange, width: int, bound: float) -> Tensor:
+    """The draws of all rows, of which those at `rows.positions` are kept."""
+    positions = torch.as_tensor(rows.positions)
+    flat, step = weight.view(len(weight), width), max(1, CHUNK // max(1, width))
+    for start in range(0, rows.total, step):
+        drawn = uniform_(torch.empty(min(step, rows.total - start), width, dtype=weight.dtype), -bound, bound)
+        first, last = torch.searchsorted(positions, torch.tensor([start, start + len(drawn)])).tolist()
+        flat[first:last] = drawn[positions[first:last] - start]
     return weight
 
 

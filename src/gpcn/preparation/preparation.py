@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -67,15 +67,8 @@ class Preparation:
     ) -> Preparation:
         """Guess or take the role of every column of `table` (Arrow columns by name) and fit its encoder."""
         guesses = {name: _guess(name, column, declared.get(name)) for name, column in table.items()}
-        counts = [name for name, guess in guesses.items() if guess.role == "count"]
-        if len(counts) < COUNTS_FROM:
-            guesses |= {name: replace(guesses[name], role="number") for name in counts}
-        if sum(guess.role in ("count", "boolean", "constant") for guess in guesses.values()) >= BAG_FROM:
-            guesses |= {  # a word that nobody uses is still a word
-                name: Guess("count")
-                for name, guess in guesses.items()
-                if guess.role == "constant" and values.is_number(table[name].type) and not table[name].null_count
-            }
+        complete = {name for name in table if values.is_number(table[name].type) and not table[name].null_count}
+        guesses = settle_counts(guesses, complete)
         columns = [_fitted(name, table[name], guess, scale) for name, guess in guesses.items()]
         return cls(tuple(columns), reading or {})
 
@@ -143,6 +136,19 @@ class Preparation:
             raise DataError(
                 f"{where}: how its columns were prepared cannot be read ({error}); make it again"
             ) from error
+
+
+def settle_counts(guesses: Mapping[str, Guess], complete: Collection[str]) -> dict[str, Guess]:
+    """Whether counts are a bag of words; `complete` are the columns of numbers none of which is missing."""
+    settled = dict(guesses)
+    counts = [name for name, guess in settled.items() if guess.role == "count"]
+    if len(counts) < COUNTS_FROM:
+        settled |= {name: replace(settled[name], role="number") for name in counts}
+    if sum(guess.role in ("count", "boolean", "constant") for guess in settled.values()) >= BAG_FROM:
+        settled |= {  # a word that nobody uses is still a word
+            name: Guess("count") for name, guess in settled.items() if guess.role == "constant" and name in complete
+        }
+    return settled
 
 
 def _guess(name: str, column: Any, role: Role | None) -> Guess:

@@ -116,14 +116,24 @@ def _number(name: str, numbers: values.Floats) -> Guess:
 def _text(column: Any) -> Guess:
     cells = values.without_missing_words(values.texts(column))
     present = cells.filter(pc.not_equal(cells, ""))
-    total = len(present)
+    return text_role(pc.unique(present), len(present), len(cells), present.slice(0, SAMPLE), cells)
+
+
+def text_role(distinct: Any, total: int, rows: int, sample: Any, cells: Any) -> Guess:
+    """The role of texts.
+
+    Args:
+        distinct: the different ones, none of them missing.
+        total: how many are not missing.
+        rows: how many there are, with those that are missing.
+        sample: the first `SAMPLE` that are not missing.
+        cells: where one that is no number is looked for.
+    """
     if total == 0:
         return Guess("constant", "every value is missing")
-    distinct = pc.unique(present)
-    if len(distinct) == 1 and total == len(cells):
+    if len(distinct) == 1 and total == rows:
         return Guess("constant", "every value is the same")
     _refuse_broken_numbers(cells, distinct)
-    sample = present if total <= SAMPLE else present.slice(0, SAMPLE)
     separator = _separator(sample)
     if separator is not None:
         return Guess(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -34,10 +35,16 @@ class Levels:
         """From texts, empty where missing."""
         counts = pc.value_counts(cells)
         pairs = dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
+        return cls.of_counts(column, pairs)
+
+    @classmethod
+    def of_counts(cls, column: str, counts: Mapping[str, int]) -> Levels:
+        """From how often each text occurs, the empty one where it is missing."""
+        pairs, rows = dict(counts), sum(counts.values())
         missing = pairs.pop("", 0) > 0
         levels = sorted(pairs)
         if len(levels) > FEW_LEVELS:
-            least = max(2, round(0.001 * len(cells)))
+            least = max(2, round(0.001 * rows))
             frequent = sorted((level for level in levels if pairs[level] >= least), key=lambda level: -pairs[level])
             levels = sorted(frequent[:MOST_LEVELS])
         return cls(column, tuple(levels), len(levels) < len(pairs), missing)

@@ -12,6 +12,7 @@ import numpy as np
 
 from gpcn import explanation
 from gpcn.class_explanation import explain_class
+from gpcn.data.object_storage import local_copy
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.joint_explanation import explain_average
@@ -40,7 +41,7 @@ def open_run(
     """What `gpcn train`, `compare`, `tune` or `auto` left in the folder `path`.
 
     Args:
-        path: the folder.
+        path: the folder; of one in an object store, such as `s3://bucket/runs/large`, a copy is kept in the cache.
         graph: the graph it was trained on, where that cannot be loaded again from where it was.
         mirror: a folder with the raw files of the benchmark datasets.
     """
@@ -54,7 +55,7 @@ class RunFolder:
     `auto` chose predicts by the average of its members. A study has scores and no models: `train_best` makes one.
 
     Args:
-        path: the folder.
+        path: the folder; of one in an object store, such as `s3://bucket/runs/large`, a copy is kept in the cache.
         graph: the graph it was trained on, where that cannot be loaded again from where it was.
         mirror: a folder with the raw files of the benchmark datasets.
     """
@@ -62,7 +63,7 @@ class RunFolder:
     def __init__(
         self, path: str | Path, *, graph: Graph | str | Path | None = None, mirror: str | Path | None = None
     ) -> None:
-        self.path = Path(path)
+        self.path = local_copy(path)
         self._contents: Contents = read_contents(self.path)
         self._mirror = None if mirror is None else Path(mirror)
         self._given = graph

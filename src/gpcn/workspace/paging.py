@@ -26,8 +26,10 @@ def write_page(
     Without `edges`, `nodes` goes with `graph`, which says where the graph trained on lies now.
     """
     from gpcn import report
+    from gpcn.data.object_storage import local_copy, remote_url
     from gpcn.distributed.assembled import assemble
 
+    paths = [path if remote_url(path) is None else local_copy(path) for path in paths]
     for path in paths:
         assemble(Path(path))
     if edges is None:

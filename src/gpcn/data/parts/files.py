@@ -43,12 +43,21 @@ def seal_part(folder: Path, names: list[str], owner: str) -> dict[str, str]:
 
 def finished_part(folder: Path, owner: str) -> dict[str, str] | None:
     """The checksums of a part that is there, whole and `owner`'s; `None` where it is to be written."""
+    digests = part_digests(folder, owner)
+    try:
+        for name, digest in (digests or {}).items():
+            check_file(folder / Path(name).name, digest, ADVICE)
+    except CheckpointError:
+        return None
+    return digests
+
+
+def part_digests(folder: Path, owner: str) -> dict[str, str] | None:
+    """The checksums of the files of a part, where it says that it is `owner`'s."""
     if not (folder / FILE).is_file():
         return None
     try:
         payload = read_sealed(folder / FILE, _check, ADVICE)
-        for name, digest in payload["files"].items():
-            check_file(folder / Path(name).name, digest, ADVICE)
     except CheckpointError:
         return None
     return dict(payload["files"]) if payload["owner"] == owner else None

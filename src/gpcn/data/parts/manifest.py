@@ -36,6 +36,7 @@ class Manifest:
         named_nodes: whether nodes have ids.
         offsets: part `p` has nodes `offsets[p]` to `offsets[p + 1]`.
         files: the checksum of every file, by part and name.
+        order: `kept`, or what tells the order that nodes have in the parts from others.
     """
 
     graph: Mapping[str, Any]
@@ -45,6 +46,7 @@ class Manifest:
     named_nodes: bool
     offsets: tuple[int, ...]
     files: tuple[Mapping[str, str], ...]
+    order: str = "kept"
 
     @property
     def parts(self) -> int:
@@ -77,6 +79,7 @@ class Manifest:
             "named_nodes": self.named_nodes,
             "offsets": list(self.offsets),
             "parts": [dict(digests) for digests in self.files],
+            "order": self.order,
         }
         write_sealed(folder / FILE, payload, indent=1)
 
@@ -96,6 +99,7 @@ class Manifest:
             named_nodes=payload["named_nodes"],
             offsets=tuple(payload["offsets"]),
             files=tuple(payload["parts"]),
+            order=payload.get("order", "kept"),
         )
 
     def folder(self, root: Path, part: int) -> Path:
@@ -145,7 +149,8 @@ def _check(payload: Any, where: str) -> None:
             "named_nodes": flag,
             "offsets": list_of(count()),
             "parts": list_of(mapping_of(text)),
-        }
+        },
+        {"order": text},
     )(payload, where)
     graph(payload["graph"], "graph")
     offsets = payload["offsets"]

@@ -3,9 +3,10 @@
     links-out, links-in         node, neighbour, weight; sorted; `in` only where links have a direction
     relation-0-out, ...         the same for each type of links
     features                    a list per node, or node, column, value where sparse
-    nodes                       label, id where there are ids, and per split 0 none, 1 train, 2 val, 3 test
+    nodes                       label, id where there are ids, and per split 0 none, 1 train, 2 val, 3 test;
+                                position in the graph where parts have its nodes in another order
 
-Nodes and neighbours are numbered as in the whole graph.
+Nodes and neighbours are numbered in the order of the parts.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class PartData:
     labels: IntVector
     splits: tuple[PartSplit, ...]
     node_ids: Sequence[str] | None
+    positions: IntVector | None = None
 
     def tables(self, directed: bool) -> dict[str, pa.Table]:
         """What is kept of it."""
@@ -64,6 +66,8 @@ class PartData:
         nodes: dict[str, Any] = {"label": self.labels}
         if self.node_ids is not None:
             nodes["id"] = pa.array(self.node_ids, pa.string())
+        if self.positions is not None:
+            nodes["position"] = self.positions
         for number, split in enumerate(self.splits):
             nodes[f"split_{number}"] = _roles(split, self.labels.size)
         return {**tables, "nodes": pa.table(nodes)}
@@ -98,6 +102,7 @@ class PartData:
             labels=column(nodes, "label").astype(np.int64),
             splits=tuple(_split(column(nodes, f"split_{number}")) for number in range(manifest.splits)),
             node_ids=nodes.column("id").to_pylist() if manifest.named_nodes else None,
+            positions=None if manifest.order == "kept" else column(nodes, "position").astype(np.int64),
         )
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from gpcn import machine_memory
 from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.reordered import reordered
 from gpcn.data.parts.tables import PartData
 from gpcn.graph import Graph, Split
 from gpcn.preparation.preparation import Preparation
@@ -33,7 +34,7 @@ def read_whole(root: Path) -> Graph:
         "feature_names": about.get("feature_names"),
         "preparation": None if preparation is None else Preparation.from_json(preparation, str(root)),
     }
-    return Graph(
+    whole = Graph(
         adjacency=sp.vstack([part.links[0] for part in parts], format="csr"),
         relations={
             name: sp.vstack([part.relations[name][0] for part in parts], format="csr") for name in manifest.relations
@@ -44,6 +45,8 @@ def read_whole(root: Path) -> Graph:
         node_ids=[name for part in parts for name in part.node_ids or ()] if manifest.named_nodes else None,
         **fields,
     )
+    positions = [part.positions for part in parts if part.positions is not None]
+    return reordered(whole, np.argsort(np.concatenate(positions))) if positions else whole
 
 
 def _split(parts: list[PartData], number: int) -> Split:

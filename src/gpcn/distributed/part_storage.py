@@ -1,0 +1,109 @@
+"""Where the parts of a graph are written: a folder, or a folder of an object store by way of one on this machine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gpcn.data.object_storage import RemoteFolder, remote_url, scratch_folder
+from gpcn.data.parts import files as part_files
+from gpcn.data.parts.files import finished_part, part_digests
+from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.errors import ConfigError
+from gpcn.locking import locked
+
+
+class PartStorage:
+    """The parts in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep others out, and say that the graph is not complete (any more)."""
+        _refuse_foreign((file.name for file in self.folder.glob("*")), str(self.folder))
+        with locked(self.folder):
+            (self.folder / FILE).unlink(missing_ok=True)
+            yield
+
+    def finished(self, number: int, owner: str) -> dict[str, str] | None:
+        """The checksums of a part that is there, whole and `owner`'s; `None` where it is to be written."""
+        return finished_part(part_folder(self.folder, number), owner)
+
+    def keep(self, number: int) -> None:
+        """Called when a part was written into `folder`."""
+
+    def finish(self, manifest: Manifest) -> None:
+        """Say that the graph is complete, and take away what an earlier call wrote for more parts."""
+        manifest.write(self.folder)
+        for folder in self.folder.glob("part-*"):
+            if _is_other(folder.name, manifest.parts):
+                shutil.rmtree(folder)
+
+
+class RemotePartStorage(PartStorage):
+    """The parts in a folder of an object store; one at a time is on this machine, too."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(scratch_folder(url, "shards"))
+        self.remote, self.stored = RemoteFolder(url), dict[str, list[int]]()
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """As of a folder; the lock keeps out processes of this machine alone."""
+        self.stored = self.remote.names()
+        _refuse_foreign((name.split("/")[0] for name in self.stored), self.remote.url)
+        with locked(self.folder):
+            self.remote.delete([FILE])
+            yield
+            for folder in self.folder.glob("part-*"):
+                shutil.rmtree(folder)
+            (self.folder / FILE).unlink(missing_ok=True)
+
+    def finished(self, number: int, owner: str) -> dict[str, str] | None:
+        """As of a folder; storage keeps what it has whole, so that only the names are compared."""
+        name = part_folder(self.folder, number).name
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        if f"{name}/{part_files.FILE}" not in self.stored:
+            return None
+        self.remote.fetch(self.folder, [f"{name}/{part_files.FILE}"])
+        digests = part_digests(self.folder / name, owner)
+        complete = digests is not None and all(f"{name}/{file}" in self.stored for file in digests)
+        return digests if complete else None
+
+    def keep(self, number: int) -> None:
+        """Store the part, what says that it is whole last."""
+        name = part_folder(self.folder, number).name
+        self.remote.delete([f"{name}/{part_files.FILE}"])
+        self.remote.publish(self.folder, name)
+        written = {f"{name}/{file.name}" for file in (self.folder / name).iterdir()}
+        self.remote.delete([other for other in self.stored if other.startswith(f"{name}/") and other not in written])
+        shutil.rmtree(self.folder / name)
+
+    def finish(self, manifest: Manifest) -> None:
+        """As of a folder."""
+        manifest.write(self.folder)
+        self.remote.publish(self.folder, FILE)
+        self.remote.delete([name for name in self.stored if _is_other(name.split("/")[0], manifest.parts)])
+
+
+def part_storage(out: str | Path) -> PartStorage:
+    """Where the parts of `out` are written, a folder or a URL."""
+    url = remote_url(out)
+    return PartStorage(Path(out)) if url is None else RemotePartStorage(url)
+
+
+def _refuse_foreign(names: Iterable[str], where: str) -> None:
+    """Refuse a folder with anything that is no graph in parts."""
+    others = [name for name in names if name != FILE and not re.fullmatch(r"part-\d+|\..*", name)]
+    if others:
+        raise ConfigError(f"{where} holds something else, such as {others[0]}; choose another --out")
+
+
+def _is_other(name: str, parts: int) -> bool:
+    number = name.removeprefix("part-")
+    return name.startswith("part-") and number.isdigit() and int(number) >= parts
