@@ -109,24 +109,25 @@ def in_parts(folder: Path, limit: int) -> dict[str, Any]:
     start = ["start", "--head", "--node-ip-address", "127.0.0.1", "--port", str(port), "--num-cpus", str(PARTS)]
     start += ["--include-dashboard", "false", "--object-store-memory", "80000000", "--block"]
     with tempfile.TemporaryDirectory(prefix="gpcn-ray-", dir="/tmp") as temporary:
-        cluster = Watched(["-m", "ray.scripts.scripts", *start, "--temp-dir", temporary], limit, env)
+        cluster = _started(["-m", "ray.scripts.scripts", *start, "--temp-dir", temporary], limit, env)
         try:
             words = ["train", str(folder / "parts"), *SETTINGS, "--engine", "ray", "--workers", str(PARTS)]
             words += ["--address", f"127.0.0.1:{port}", "--out", str(folder / "in-parts")]
-            _wait_for(port)
             return Watched(["-m", "gpcn", *words], limit, env).end(1800, cluster.process.pid)
         finally:
             cluster.process.terminate()
             cluster.process.wait(timeout=60)
 
 
-def _wait_for(port: int) -> None:
-    """Until the cluster listens."""
-    for _ in range(600):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.5)
+def _started(words: list[str], limit: int, env: dict[str, str]) -> Watched:
+    """A cluster that listens; on a busy machine Ray may give up after half a minute, and is started again."""
+    for _ in range(5):
+        cluster = Watched(words, limit, env)
+        while cluster.process.poll() is None:
+            for line in cluster.process.stdout or ():
+                if "Ray runtime started" in line:
+                    return cluster
+        print("the cluster did not start:", (cluster.process.stderr or sys.stdin).read()[-500:], flush=True)
     raise SystemExit("the cluster did not start")
 
 

@@ -125,7 +125,11 @@ def sharding_table(rows: list[dict[str, Any]]) -> str:
     """What cutting costs, by size."""
     lines = ["| nodes | links | seconds | links a second | peak memory | parts on disk |", "| ---: |" + " ---: |" * 5]
     for row in sorted((row for row in rows if row["step"] == "shard"), key=lambda row: row["nodes"]):
-        cells = [f"{row['nodes']:,}", f"{row['links']:,}", f"{row['seconds']:,.0f}", f"{row['links_per_second']:,}"]
+        cells = [f"{row['nodes']:,}", f"{row['links']:,}"]
+        if row["seconds"] is None:  # taken out by hand, where the process was paused; `remark` says so
+            cells += ["–", "–"]
+        else:
+            cells += [f"{row['seconds']:,.0f}", f"{row['links_per_second']:,}"]
         lines.append(f"| {' | '.join(cells)} | {_gb(row['peak_bytes'])} | {_gb(row['bytes_on_disk'])} |")
     return "\n".join(lines)
 

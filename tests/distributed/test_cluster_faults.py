@@ -46,7 +46,7 @@ def answers(folder: Path) -> dict[str, Any]:
     train_undisturbed(folder / "parts", folder / "undisturbed", config_of(MODEL, EPOCHS))
     words = [sys.executable, "-m", "tests.distributed.cluster_faults", str(folder)]
     nice = os.environ | {"RAY_worker_niceness": "0"}
-    answer = subprocess.run(words, cwd=ROOT, env=nice, capture_output=True, text=True, check=False, timeout=1500)
+    answer = subprocess.run(words, cwd=ROOT, env=nice, capture_output=True, text=True, check=False, timeout=7200)
     assert answer.returncode == 0, answer.stderr[-3000:]
     rows = [json.loads(line) for line in answer.stdout.splitlines() if line.startswith("{")]
     return {row["name"]: row for row in rows}

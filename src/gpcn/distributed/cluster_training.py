@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from gpcn.tuning.executors.connection import connect, load_ray
 
 WAIT = 60.0  # seconds for the machines of a cluster to come
 TIMEOUT = 300.0
+LIMITS = ("max_failures", "controller_failure_limit", "max_preemption_failures")
 
 
 def train_on_cluster(
@@ -148,15 +150,15 @@ def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float,
     from gpcn.distributed.process_group import ClusterTorchConfig
 
     logging.getLogger("ray.train").setLevel(logging.ERROR)
-    attempts = FailureConfig(
-        max_failures=retries, controller_failure_limit=retries, max_preemption_failures=retries
-    )  # the last two are without limit by default: a machine that stays away would be waited for without end
+    # by default some are without limit: a machine that stays away would be waited for without end
+    names = {field.name for field in fields(FailureConfig)}  # which Ray has depends on its version
+    limits: Any = {name: retries for name in names if name in LIMITS}
     return TorchTrainer(
         work,
         train_loop_config=settings,
         scaling_config=ScalingConfig(num_workers=parts, use_gpu=False, resources_per_worker={"CPU": 1}),
         torch_config=ClusterTorchConfig(backend="gloo", timeout_s=max(1, round(timeout))),
-        run_config=RunConfig(name="gpcn", failure_config=attempts, **storage),
+        run_config=RunConfig(name="gpcn", failure_config=FailureConfig(**limits), **storage),
     )
 
 

@@ -19,7 +19,7 @@ def use_network_of_ray() -> str | None:
     import ray
 
     if VARIABLE not in os.environ:
-        interface = interface_of(ray.util.get_node_ip_address())
+        interface = interface_of(str(ray.util.get_node_ip_address()))  # type: ignore[no-untyped-call]
         if interface is not None:
             os.environ[VARIABLE] = interface
     return os.environ.get(VARIABLE)

@@ -16,7 +16,7 @@ class _ClusterBackend(TorchConfig().backend_cls):  # type: ignore[misc]
         super().on_start(worker_group, backend_config)
 
 
-class ClusterTorchConfig(TorchConfig):  # type: ignore[misc]
+class ClusterTorchConfig(TorchConfig):
     """As Ray Train's, with `use_network_of_ray` before the process group is made."""
 
     @property
