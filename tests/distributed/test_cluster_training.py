@@ -31,7 +31,7 @@ def test_what_does_not_fit_is_said_before_anything_is_started(tmp_path: Path) ->
         train_on_cluster(tmp_path, config, tmp_path / "run")
     command = ("train", tmp_path / "parts", "--model", "gpcn")
     assert "add --engine ray, or leave them out" in in_process(*command, "--workers", 2).stderr
-    assert "name a folder that all workers see with --out" in in_process(*command, "--engine", "ray").stderr
+    assert "name where all workers see it with --out" in in_process(*command, "--engine", "ray").stderr
     assert "--engine is 'spark'; expected ray" in in_process(*command, "--engine", "spark").stderr
     with pytest.raises(ConfigError, match="no Ray cluster at 127.0.0.1:1: nothing answers there"):
         train_on_cluster(tmp_path / "parts", config, tmp_path / "run", address="127.0.0.1:1")
