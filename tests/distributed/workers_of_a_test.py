@@ -92,12 +92,15 @@ def run_workers(count: int, work: Callable[..., Any], *about: Any) -> list[Any]:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.preloaded"])
-        mp.start_processes(_begin, (count, port, folder, work, about), nprocs=count, start_method="forkserver")
+        env = dict(os.environ)  # the server's is from when it was started
+        mp.start_processes(_begin, (count, port, env, folder, work, about), nprocs=count, start_method="forkserver")
         return [pickle.loads((Path(folder) / str(rank)).read_bytes()) for rank in range(count)]
 
 
-def _begin(rank: int, count: int, port: int, folder: str, work: Callable[..., Any], about: tuple[Any, ...]) -> None:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+def _begin(
+    rank: int, count: int, port: int, env: dict[str, str], folder: str, work: Callable[..., Any], about: tuple[Any, ...]
+) -> None:
+    os.environ |= env | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     dist.init_process_group("gloo", rank=rank, world_size=count)
