@@ -179,6 +179,14 @@ class TestFinish:
 
 
 class TestInterval:
+    def test_no_mistake_on_judged_nodes_is_no_certainty(self, ring: Graph) -> None:
+        arena = split_arena(ring, 0)
+        perfect = np.eye(ring.num_classes)[ring.labels[arena.nodes]]
+        chosen = select(Judge(ring, [arena]), [Row(0, "loss", "gpcn", (perfect,))])
+        expected = expect(ring, [arena], [0], chosen, 0)
+        assert expected.score == expected.high == 100
+        assert expected.low < 100 - 100 / arena.nodes.size
+
     def test_it_contains_the_test_score_in_most_draws(self, ring: Graph) -> None:
         hits, draws = 0, 25
         for draw in range(draws):

@@ -55,8 +55,12 @@ def expect(
         differences.append(against)
         judged.append(arena.score(graph, likely))
     sampled = float(np.mean(spreads))
-    tested = float(np.mean([graph.splits[number].test.size for number in numbers]))
     sizes = float(np.mean([arena.nodes.size for arena in arenas]))
+    if (
+        metric.percent
+    ):  # redrawing nodes without a mistake shows none; one among two more is as much as they can exclude
+        sampled = max(sampled, (100 / (sizes + 2)) ** 2)
+    tested = float(np.mean([graph.splits[number].test.size for number in numbers]))
     labelled = graph.labelled.size
     repeats = min(len(arenas), max(1.0, labelled / sizes))
     variance = sampled / repeats
