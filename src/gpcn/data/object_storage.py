@@ -132,8 +132,8 @@ class RemoteFolder:
         for name in sorted(changed, key=_rank):
             self._store_file(folder / name, name)
             self._same[name] = here[name]
-        gone = [name for name in self._same if name not in here and _is_under(name, [under])]
-        self.delete(sorted(gone, key=_rank, reverse=True))
+        deleted = [name for name in self._same if name not in here and _is_under(name, [under])]
+        self.delete(sorted(deleted, key=_rank, reverse=True))
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete objects, those that are there."""
