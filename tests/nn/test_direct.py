@@ -110,6 +110,32 @@ def test_a_region_is_what_the_powers_of_its_operators_touch() -> None:
         assert np.array_equal(region.reached(operators, depths, nodes, 80), touched)
 
 
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("model", [GPCN, GPCNLink, AGPCN])
+def test_training_and_evaluation_as_one_pass_are_the_two_passes(
+    model: type, sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = synthesize(nodes=60, degree=2, directed=True, features=8, splits=1, seed=4)
+    labels, split = torch.tensor(graph.labels), graph.splits[0]
+    train, judged = torch.tensor(split.train), torch.tensor(split.val)
+    x = torch.tensor(graph.features, dtype=torch.float64)
+    x = SparseOperator.from_torch((x * (x > 0)).to_sparse_csr()) if sparse else x
+    options = {"num_nodes": 60} if model is GPCNLink else {}
+    passes = []
+    for widest in (region.WIDEST_JOINED, 0):
+        monkeypatch.setattr(region, "WIDEST_JOINED", widest)
+        torch.manual_seed(3)
+        twin = model(8, 16, graph.num_classes, layers=2, mlp_layers=2, dropout=0.4, **options).double()
+        direct = DirectPass(twin, x, graph, train, labels[train], judged=judged)
+        for seed in (5, 6):
+            torch.manual_seed(seed)
+            loss, logits = direct(True)
+        assert (direct.plans[True].both is None) == (widest == 0)
+        passes.append((loss, logits[judged], *(parameter.grad for parameter in twin.parameters())))
+    for one, two in zip(*passes, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-12, atol=1e-12)
+
+
 def test_of_large_data_only_a_small_part_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = synthesize(nodes=200, degree=1, directed=True, features=6, splits=1, seed=3)
     operator = SparseOperator.from_scipy(graph.adjacency)

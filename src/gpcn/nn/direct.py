@@ -19,11 +19,11 @@ from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.bank_model import BankModel, Pieces
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.direct_terms import rule_for
-from gpcn.nn.dropout import SparseDropout, dropout_of_rows, relu_dropout_
+from gpcn.nn.dropout import RowDropout, SparseDropout
 from gpcn.nn.layers import Linear
 from gpcn.nn.operator import SparseOperator, multiply, multiply_add_
-from gpcn.nn.polynomial import bank_powers, horner_
-from gpcn.nn.region import Region, region_around, whole
+from gpcn.nn.polynomial import horner_, powers_
+from gpcn.nn.region import Region, one_below_the_other, region_around, whole
 
 
 def covers(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> TypeGuard[BankModel]:
@@ -39,13 +39,27 @@ def covers(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Type
 
 @dataclass(frozen=True)
 class _Plan:
-    """The rows of both passes, the gradient of the logits (zero but for training nodes), and room for all powers."""
+    """The rows that a step computes, and its memory.
+
+    Attributes:
+        training: what the loss depends on.
+        evaluation: what the nodes judged depend on, where that is a pass of its own.
+        both: training and evaluation below each other, where one pass over both has fewer calls; else `None`.
+        train: positions of the training nodes in `training`.
+        judged: positions in `evaluation` of the nodes judged; `None` where all are.
+        error: the gradient of the logits of `training`, zero but for training nodes.
+        blocks: room for all powers, of `training` or `both`.
+        evaluation_blocks: the same for `evaluation`, where that is a pass of its own.
+    """
 
     training: Region
     evaluation: Region
+    both: Region | None
+    train: Tensor
+    judged: Tensor | None
     error: Tensor
-    training_blocks: Tensor
-    evaluation_blocks: Tensor
+    blocks: Tensor
+    evaluation_blocks: Tensor | None
 
 
 class DirectPass:
@@ -85,6 +99,7 @@ class DirectPass:
         self.terms = rule_for(model)
         self.plans: dict[bool, _Plan] = {}
         self.sparse_dropout: SparseDropout | None = None
+        self.row_dropouts: dict[int, RowDropout] = {}
 
     def __call__(self, drops: bool) -> tuple[Tensor, Tensor]:
         """Set every weight's gradient; the training loss, and logits `[N, C]` with nothing dropped.
@@ -93,15 +108,18 @@ class DirectPass:
         """
         with torch.no_grad():
             plan = self._plan(drops)
-            training = plan.training
             pieces = self.terms.forward()
-            clean = self._evaluated(plan, pieces) if drops else None
-            x = self._dropped(training) if drops else training.x
-            hidden = self._hidden(training, x, drops)
-            logits = self._logits(training, hidden[-1], pieces, plan.training_blocks)
+            clean = self._evaluated(plan, pieces) if drops and plan.both is None else None
+            forward, count = plan.both or plan.training, len(plan.training)
+            x = self._dropped(plan) if drops else plan.training.x
+            hidden = self._hidden(x if plan.both is None else plan.both.x, count if drops else 0)
+            logits = self._logits(forward, hidden[-1], pieces, plan.blocks)
+            if plan.both is not None:
+                clean, logits = logits[count:], logits[:count]
+                hidden = [result[:count] for result in hidden]
             loss = self._loss(plan, logits)
             self.terms.backward(self._backward(plan, x, hidden, pieces, drops))
-        return loss, self._of_all(training, logits) if clean is None else clean
+        return loss, self._of_all(plan, logits if clean is None else clean)
 
     def _plan(self, drops: bool) -> _Plan:
         """Which rows training computes, and which the nodes judged need, where that is a pass of its own."""
@@ -114,39 +132,57 @@ class DirectPass:
                 nodes = self.judged if drops else torch.cat([self.train, self.judged])
                 evaluation = region_around(nodes, everything, depths)
                 training = training if drops else evaluation
-            classes, powers = self.model.num_classes, 1 + sum(depths)
-            blocks = [self.weights.new_empty(powers, len(region), classes) for region in (training, evaluation)]
-            error = self.weights.new_zeros(len(training), classes)
-            self.plans[drops] = _Plan(training, evaluation, error, blocks[0], blocks[1] if drops else blocks[0])
+            hidden = sum(layer.weight.shape[1] for layer in self.layers)
+            both = one_below_the_other(training, evaluation, hidden) if drops else None
+            shape = 1 + sum(depths), self.model.num_classes
+            self.plans[drops] = _Plan(
+                training,
+                evaluation,
+                both,
+                training.at(self.train),
+                None if evaluation.rows is None or self.judged is None else evaluation.at(self.judged),
+                self.weights.new_zeros(len(training), shape[1]),
+                self.weights.new_empty(shape[0], len(both or training), shape[1]),
+                self.weights.new_empty(shape[0], len(evaluation), shape[1]) if drops and both is None else None,
+            )
         return self.plans[drops]
 
     def _evaluated(self, plan: _Plan, pieces: Pieces) -> Tensor:
         """The logits with nothing dropped."""
-        region = plan.evaluation
-        hidden = self._hidden(region, region.x, False)[-1]
-        return self._of_all(region, self._logits(region, hidden, pieces, plan.evaluation_blocks))
+        hidden = self._hidden(plan.evaluation.x, 0)[-1]
+        return self._logits(plan.evaluation, hidden, pieces, cast(Tensor, plan.evaluation_blocks))
 
-    def _of_all(self, region: Region, logits: Tensor) -> Tensor:
-        """`[N, C]`, with the logits of the nodes judged."""
-        if region.rows is None or self.judged is None:
+    def _of_all(self, plan: _Plan, logits: Tensor) -> Tensor:
+        """`[N, C]`, with the logits of the nodes judged, from those of the rows evaluated."""
+        if plan.judged is None or self.judged is None:
             return logits
         every = logits.new_full((len(self.everything), logits.shape[1]), torch.nan)
-        return every.index_copy_(0, self.judged, logits.index_select(0, region.at(self.judged)))
+        return every.index_copy_(0, self.judged, logits.index_select(0, plan.judged))
 
-    def _dropped(self, region: Region) -> Features:
-        """The features with some entries zeroed; sparse ones in the same memory each time."""
-        share, x = self.model.features.dropout, region.x
+    def _dropped(self, plan: _Plan) -> Features:
+        """The features of training rows with some entries zeroed, in the same memory each time, that of `both` too."""
+        share, region = self.model.features.dropout, plan.training
+        x, joined = region.x, None if plan.both is None else plan.both.x
         if share == 0:
             return x
         if not isinstance(x, SparseOperator):
-            return dropout_of_rows(x, share, region.rows, len(self.everything))
+            target = torch.empty_like(x) if joined is None else cast(Tensor, joined)[: len(region)]
+            return self._row_dropout(-1, share, x.shape[1], region)(target.copy_(x))
         if self.sparse_dropout is None or self.sparse_dropout.p != share:
             stored = cast(SparseOperator, self.everything.x).nnz
-            self.sparse_dropout = SparseDropout(x, share, region.entries, stored)
+            values = None if joined is None else cast(SparseOperator, joined).matrix.values()[: x.nnz]
+            self.sparse_dropout = SparseDropout(x, share, region.entries, stored, values)
         return self.sparse_dropout()
 
-    def _hidden(self, region: Region, x: Features, drops: bool) -> list[Tensor]:
-        """The result of each feature layer, the last is `X_T`."""
+    def _row_dropout(self, number: int, share: float, width: int, region: Region) -> RowDropout:
+        """That of layer `number`, or -1 for features."""
+        existing = self.row_dropouts.get(number)
+        if existing is None or existing.p != share:
+            existing = self.row_dropouts[number] = RowDropout(share, width, region.rows, len(self.everything))
+        return existing
+
+    def _hidden(self, x: Features, dropped: int) -> list[Tensor]:
+        """The result of each feature layer, the last is `X_T`, with dropout in the first `dropped` rows."""
         results: list[Tensor] = []
         for number, layer in enumerate(self.layers):
             weight, bias = layer.weight, layer.bias
@@ -157,11 +193,11 @@ class DirectPass:
                     current.add_(bias)
             else:
                 current = before @ weight if bias is None else torch.addmm(bias, before, weight)
+            current.relu_()
             share = self._dropout(number)
-            if drops and share > 0 and region.rows is not None:
-                results.append(dropout_of_rows(current.relu_(), share, region.rows, len(self.everything)))
-            else:
-                results.append(relu_dropout_(current, share, drops))
+            if dropped and share > 0:
+                self._row_dropout(number, share, current.shape[1], self.plans[True].training)(current[:dropped])
+            results.append(current)
         return results
 
     def _dropout(self, number: int) -> float:
@@ -201,18 +237,17 @@ class DirectPass:
 
     def _loss(self, plan: _Plan, logits: Tensor) -> Tensor:
         """Cross entropy of the training nodes; leaves its gradient in the plan's `error`."""
-        train = plan.training.at(self.train)
-        chosen = logits.index_select(0, train).T.contiguous()  # [C, n]: over few classes, many nodes at a time
+        chosen = logits.index_select(0, plan.train).T.contiguous()  # [C, n]: over few classes, many nodes at a time
         logarithms = torch.log_softmax(chosen, dim=0)
         loss = -(logarithms * self.wanted).sum()
         error = logarithms.exp_().mul_(self.weights).sub_(self.wanted)
-        plan.error.index_copy_(0, train, error.T.contiguous())
+        plan.error.index_copy_(0, plan.train, error.T.contiguous())
         return loss
 
     def _backward(self, plan: _Plan, x: Features, hidden: list[Tensor], pieces: Pieces, drops: bool) -> Pieces:
         """Set the gradients of the feature layers; those of the pieces."""
         region, (powers, classes, width) = plan.training, pieces.terms.shape
-        stack = bank_powers(region.backwards, self.model.depths, plan.error)  # [n, 1 + Σ L_o, C]
+        stack = powers_(region.backwards, self.model.depths, plan.error)  # [n, 1 + Σ L_o, C]
         flat = stack.view(-1, powers * classes)
         terms = (flat.T @ hidden[-1]).view(powers, classes, width)
         bias = None if pieces.bias is None else flat.sum(0).view(powers, classes)

@@ -46,13 +46,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
 
 def dropout_of_rows(x: Tensor, p: float, rows: Tensor | None, count: int) -> Tensor:
     """`dropout` of some rows (in ascending order) of a matrix that has `count`, with the draws that all would have."""
-    if rows is None or _by_torch(x):
-        return dropout(x, p, True)
-    result = x * (1 / (1 - p))
-    target = result.numpy()
-    for part, keep in _kept_of_rows(rows.numpy(), count, x.shape[1], p):
-        np.multiply(target[part], keep, out=target[part])
-    return result
+    return RowDropout(p, x.shape[1], rows, count)(x.clone(memory_format=torch.contiguous_format))
 
 
 def dropout_sparse(x: SparseOperator, p: float, training: bool) -> SparseOperator:
@@ -98,12 +92,16 @@ class _ReluDropout(Function):
 
 def _zero_some_(x: Tensor, p: float) -> Tensor:
     """Zero entries of a contiguous CPU tensor with probability `p`, in place."""
-    flat = x.detach().view(-1).numpy()
-    with np.errstate(invalid="ignore"):  # a diverging model has infinite entries; its loss says so
-        for start, keep in _kept(flat.size, p):
-            piece = flat[start : start + keep.size]
-            np.multiply(piece, keep, out=piece)
+    flat = _as_integers(x.detach().view(-1))
+    for start, keep in _kept(flat.size, p):
+        piece = flat[start : start + keep.size]
+        np.multiply(piece, keep, out=piece)
     return x
+
+
+def _as_integers(x: Tensor) -> NDArray[Any]:
+    """The same memory as whole numbers: times one they keep every bit, times zero they are zero, infinities too."""
+    return x.numpy().view(np.int32 if x.dtype == torch.float32 else np.int64)
 
 
 def _kept(size: int, p: float) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -117,17 +115,43 @@ def _kept(size: int, p: float) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         yield start, np.greater_equal(bits, threshold, out=buffer[:count])
 
 
-def _kept_of_rows(
-    rows: NDArray[np.int64], count: int, width: int, p: float
-) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """The same draws for `rows` of `count` rows of `width` entries alone: a part of `rows`, and its mask."""
-    threshold, source = _threshold(p), np.random.SFC64(draw_seed())
-    step = 4 * max(1, PIECE // (4 * width))  # rows at a time; by four, so that no draw is divided
-    for start in range(0, count, step):
-        entries = (min(start + step, count) - start) * width
-        bits = source.random_raw((entries + 3) // 4).view(np.int16)[:entries].reshape(-1, width)
-        first, last = np.searchsorted(rows, (start, start + step))
-        yield slice(first, last), bits[rows[first:last] - start] >= threshold
+class RowDropout:
+    """`dropout` in place of rows of the same matrix again and again, with the draws that all its rows would have.
+
+    Args:
+        p: share of entries zeroed.
+        width: entries of a row.
+        rows: numbers of the rows, rising (default: all).
+        count: how many rows the matrix has.
+    """
+
+    def __init__(self, p: float, width: int, rows: Tensor | None, count: int) -> None:
+        self.p, self.scale, self.width = check_probability(p), 1 / (1 - p), width
+        self.threshold = _threshold(p)
+        step = 4 * max(1, PIECE // (4 * max(1, width)))  # rows at a time; by four, so that no draw is divided
+        self.pieces: list[
+            tuple[int, NDArray[np.int64] | None, slice]
+        ] = []  # entries drawn, rows of them, where they go
+        numbers = None if rows is None else rows.numpy()
+        for start in range(0, count, step):
+            stop = min(start + step, count)
+            if numbers is None:
+                self.pieces.append(((stop - start) * width, None, slice(start, stop)))
+            else:
+                first, last = np.searchsorted(numbers, (start, stop))
+                self.pieces.append(((stop - start) * width, numbers[first:last] - start, slice(first, last)))
+        self.mask = np.empty(min(step, count) * width, dtype=np.bool_)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Drop entries of `x` `[rows, width]`, which is contiguous, and scale the rest; `x`."""
+        if _by_torch(x):
+            return x.copy_(_torch_dropout(x, self.p))
+        target, source = _as_integers(x), np.random.SFC64(draw_seed())
+        for entries, rows, part in self.pieces:
+            bits = source.random_raw((entries + 3) // 4).view(np.int16)[:entries]
+            keep = np.greater_equal(bits, self.threshold, out=self.mask[:entries]).reshape(-1, self.width)
+            np.multiply(target[part], keep if rows is None else keep[rows], out=target[part])
+        return x.mul_(self.scale)
 
 
 def _threshold(p: float) -> np.int16:
@@ -142,24 +166,34 @@ class SparseDropout:
         p: share of entries zeroed.
         entries: where `x` is some rows of larger features, the numbers of its entries among theirs.
         stored: how many entries those have.
+        values: where the entries are written, `[nnz]`, for whoever reads them from there, too (default: a new tensor).
     """
 
-    def __init__(self, x: SparseOperator, p: float, entries: Tensor | None = None, stored: int = 0) -> None:
-        self.p, self.stored = check_probability(p), stored
+    def __init__(
+        self,
+        x: SparseOperator,
+        p: float,
+        entries: Tensor | None = None,
+        stored: int = 0,
+        values: Tensor | None = None,
+    ) -> None:
+        self.p = check_probability(p)
         self.entries = None if entries is None else entries.numpy()
-        values = x.matrix.values()
-        self.scaled = (values * (1 / (1 - p))).numpy()
-        self.values = torch.empty_like(values)
+        before = x.matrix.values()
+        self.scaled = _as_integers(before * (1 / (1 - p)))
+        self.values = torch.empty_like(before) if values is None else values
         self.order = x.transpose_order()
-        self.turned = torch.empty_like(values)
+        self.turned = torch.empty_like(before)
         self.operator = x.with_stored_values(self.values, self.turned)
+        self.keep = np.empty(stored if self.entries is not None else 0, dtype=np.bool_)
 
     def __call__(self) -> SparseOperator:
         """The features with other entries zeroed than the last time; the result of that time changes with it."""
-        target = self.values.numpy()
+        target = _as_integers(self.values)
         if self.entries is not None:
-            keep = np.concatenate([piece.copy() for _, piece in _kept(self.stored, self.p)])
-            np.multiply(self.scaled, keep[self.entries], out=target)
+            for start, keep in _kept(self.keep.size, self.p):
+                self.keep[start : start + keep.size] = keep
+            np.multiply(self.scaled, self.keep[self.entries], out=target)
         else:
             for start, keep in _kept(target.size, self.p):
                 part = slice(start, start + keep.size)

@@ -190,6 +190,19 @@ def horner_(operators: Operators, depths: Sequence[int], power: Callable[[int], 
     return total
 
 
+def powers_(operators: Operators, depths: Sequence[int], x: Tensor) -> Tensor:
+    """`bank_powers` without autograd."""
+    stack = x.new_empty(x.shape[0], 1 + sum(depths), x.shape[1])
+    stack[:, 0] = x = x.contiguous()
+    index = 0
+    for operator, depth in zip(operators, depths, strict=True):
+        current = x
+        for _ in range(depth):
+            index += 1
+            stack[:, index] = current = multiply(operator.matrix, current)
+    return stack
+
+
 class _Horner(Function):
     """Keeps nothing for the backward pass: the gradient of block `(o, k)` is `(O_oᵀ)^k g`."""
 
@@ -219,15 +232,7 @@ class _Powers(Function):
 
     @staticmethod
     def forward(x: Tensor, operators: Operators, depths: tuple[int, ...]) -> Tensor:
-        stack = x.new_empty(x.shape[0], 1 + sum(depths), x.shape[1])
-        stack[:, 0] = x = x.contiguous()
-        index = 0
-        for operator, depth in zip(operators, depths, strict=True):
-            current = x
-            for _ in range(depth):
-                index += 1
-                stack[:, index] = current = multiply(operator.matrix, current)
-        return stack
+        return powers_(operators, depths, x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -259,7 +264,7 @@ def power_chain_gradients(weight: Tensor, chain: Tensor, given: Tensor) -> tuple
     total = given[-1]
     back = [total]  # gradients of (W^k W_out)ᵀ, from k = L down to 0
     for k in range(len(given) - 2, -1, -1):
-        total = given[k] + total @ weight
+        total = torch.addmm(given[k], total, weight)
         back.append(total)
     reached = torch.stack(back[:-1][::-1])  # k = 1..L
     return reached.flatten(0, 1).T @ chain[:-1].flatten(0, 1), total.T
