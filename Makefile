@@ -28,7 +28,7 @@ demo: $(STAMP)  ## the main job on the embedded default: a synthetic graph
 	@$(BIN)/gpcn demo
 
 test: $(STAMP) browser  ## the whole test suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 browser:  ## Chromium for the tests of the report, where it is missing and can be installed
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \

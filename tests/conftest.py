@@ -15,6 +15,15 @@ MIRROR = Path(os.environ.get("GPCN_MIRROR") or HERE.parents[2] / "shared" / "dat
 """Read before `own_cache` takes it out of the environment."""
 
 
+FIRST = ("test_many_kills.py", "test_cluster.py", "test_study.py", "test_object_storage.py", "test_training_faults.py")
+"""Files with tests of a minute and more."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests begin, so that at the end no process waits for another's."""
+    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+
+
 @pytest.fixture(scope="session")
 def mirror() -> Path:
     if not MIRROR.is_dir():
