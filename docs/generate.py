@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -199,8 +200,23 @@ def datasets() -> None:
     put_between(guide, "notes", dataset_notes(facts))
 
 
+CHARTS_SCRIPT = ROOT / "src" / "gpcn" / "report" / "templates" / "plotly.min.js.gz"
+
+
+def charts_script() -> str:
+    """The script that draws the charts of a report, from the installed plotly."""
+    from plotly.offline import get_plotlyjs
+
+    script: str = get_plotlyjs()
+    if "</script" in script.lower():
+        raise SystemExit("this plotly's script cannot stand inside a page; install another version of plotly")
+    return script.replace("\r\n", "\n").replace("\r", "\n")
+
+
 if __name__ == "__main__":
     wanted = sys.argv[1:]
+    if wanted == ["charts"]:  # after a change of plotly's pin
+        CHARTS_SCRIPT.write_bytes(gzip.compress(charts_script().encode(), 9, mtime=0))
     if wanted in ([], ["results"]):
         results()
     if wanted in ([], ["datasets"]):
