@@ -21,7 +21,9 @@ from gpcn.inspection import inspect
 from gpcn.paper import page, rows
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+from rooms import rooms_map  # noqa: E402
+
 from benchmarks.performance_page import put_between  # noqa: E402
 
 SIZES = {"nodes": "nodes", "edges": "edges", "features": "features", "classes": "classes"}
@@ -200,6 +202,7 @@ def datasets() -> None:
     put_between(guide, "notes", dataset_notes(facts))
 
 
+ROOMS = ROOT / "docs" / "images" / "rooms.svg"
 CHARTS_SCRIPT = ROOT / "src" / "gpcn" / "report" / "templates" / "plotly.min.js.gz"
 
 
@@ -215,6 +218,8 @@ def charts_script() -> str:
 
 if __name__ == "__main__":
     wanted = sys.argv[1:]
+    if wanted in ([], ["rooms"]):
+        ROOMS.write_text(rooms_map())
     if wanted == ["charts"]:  # after a change of plotly's pin
         CHARTS_SCRIPT.write_bytes(gzip.compress(charts_script().encode(), 9, mtime=0))
     if wanted in ([], ["results"]):
