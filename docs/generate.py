@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -20,7 +21,9 @@ from gpcn.inspection import inspect
 from gpcn.paper import page, rows
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+from rooms import rooms_map  # noqa: E402
+
 from benchmarks.performance_page import put_between  # noqa: E402
 
 SIZES = {"nodes": "nodes", "edges": "edges", "features": "features", "classes": "classes"}
@@ -199,8 +202,26 @@ def datasets() -> None:
     put_between(guide, "notes", dataset_notes(facts))
 
 
+ROOMS = ROOT / "docs" / "images" / "rooms.svg"
+CHARTS_SCRIPT = ROOT / "src" / "gpcn" / "report" / "templates" / "plotly.min.js.gz"
+
+
+def charts_script() -> str:
+    """The script that draws the charts of a report, from the installed plotly."""
+    from plotly.offline import get_plotlyjs
+
+    script: str = get_plotlyjs()
+    if "</script" in script.lower():
+        raise SystemExit("this plotly's script cannot stand inside a page; install another version of plotly")
+    return script.replace("\r\n", "\n").replace("\r", "\n")
+
+
 if __name__ == "__main__":
     wanted = sys.argv[1:]
+    if wanted in ([], ["rooms"]):
+        ROOMS.write_text(rooms_map())
+    if wanted == ["charts"]:  # after a change of plotly's pin
+        CHARTS_SCRIPT.write_bytes(gzip.compress(charts_script().encode(), 9, mtime=0))
     if wanted in ([], ["results"]):
         results()
     if wanted in ([], ["datasets"]):

@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "gpcn"
 CORE = {
     "errors",
+    "extras",
     "types",
     "text",
     "metric_choice",
@@ -24,6 +25,7 @@ CORE = {
 }
 ALLOWED = {  # room -> rooms of the package it may import
     "errors": set(),
+    "extras": {"errors"},
     "atomic": {"errors"},
     "locking": {"errors"},
     "schema": set(),
@@ -42,7 +44,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "health": CORE,
     "inspection": CORE | {"homophily", "health"},
     "data": CORE | {"data", "preparation", "splits", "split_plan"},
-    "nn": {"errors", "types", "validation", "graph", "machine_memory", "nn"},
+    "nn": {"errors", "extras", "types", "validation", "graph", "machine_memory", "nn"},
     "training": CORE | {"nn", "training", "data", "preparation", "splits", "split_plan"},
     "drawing": CORE,
     "tuning": CORE | {"nn", "training", "tuning", "data", "splits"},
@@ -75,8 +77,10 @@ ONLY_IN = {
     "pymetis": {"distributed"},
     "typer": {"cli"},
     "matplotlib": {"drawing"},
-    "plotly": {"report"},
     "jinja2": {"report"},
+    "networkx": {"data"},
+    "torch_geometric": {"data"},
+    "torchdiffeq": {"nn"},
 }
 
 
@@ -89,6 +93,8 @@ def imports(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require":
+            found |= {argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)}
         elif isinstance(node, ast.ImportFrom) and node.module:
             if node.module == "gpcn":
                 found |= {f"gpcn.{alias.name}" for alias in node.names}

@@ -7,8 +7,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-
 from tests.commands import in_process
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -23,7 +21,6 @@ def commands() -> list[list[str]]:
 
 
 def test_four_commands_lead_from_two_tables_to_a_list_and_a_page(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
     listed = commands()
     assert [words[0] for words in listed] == ["synth", "auto", "predict", "report"]
     listed[1][listed[1].index("--budget") + 1] = BUDGET

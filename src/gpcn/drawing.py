@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.atomic import replacing
-from gpcn.errors import ConfigError
+from gpcn.extras import require
 
 
 @contextmanager
 def figure_at(path: Path, width: float, height: float) -> Iterator[Any]:
     """A matplotlib figure to draw on, in inches; it is at `path` afterwards."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigError("figures need matplotlib; install it with: pip install 'gpcn[figures]'") from error
+    matplotlib = require("matplotlib", "drawing a figure")
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context({"svg.hashsalt": "gpcn", "svg.fonttype": "none", "font.size": 10}):
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure

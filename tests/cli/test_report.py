@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.cli.test_cli import TINY, document, folder, gpcn, refused
@@ -25,12 +23,3 @@ def test_report_refuses_in_one_sentence(folder: Path, tmp_path: Path) -> None:
     assert "did you mean texas" in refused("report", "texsa", "--out", tmp_path / "r.html")
     assert "ends in .html" in refused("report", folder, "--out", tmp_path / "r.txt")
     assert not list(tmp_path.glob("*.html"))
-
-
-def test_report_without_plotly_says_what_to_install(folder: Path, tmp_path: Path) -> None:
-    blocked = "import sys; sys.modules['plotly'] = None; from gpcn.cli import main; main()"
-    command = [sys.executable, "-c", blocked, "report", str(folder), "--out", str(tmp_path / "r.html")]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert answer.returncode == 2
-    assert answer.stderr.startswith("error: gpcn report needs plotly and jinja2")
-    assert answer.stderr.count("\n") == 1

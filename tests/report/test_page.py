@@ -6,8 +6,10 @@ import base64
 import hashlib
 import json
 import re
+import runpy
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import metadata
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -20,6 +22,8 @@ from gpcn.report.palette import COLOURS
 from gpcn.training.comparison import compare
 from gpcn.training.runs import Run
 from tests.report.conftest import CLASSES, MODELS, NASTY
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Reading(HTMLParser):
@@ -241,12 +245,13 @@ def test_bad_input_is_one_sentence(folder: Path, graph: Graph, tmp_path: Path) -
     assert not out.exists()
 
 
-def test_without_plotly_one_sentence_says_what_to_install(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(assembly, "is_installed", lambda: False)
-    with pytest.raises(ConfigError, match=r'needs plotly and jinja2, .* pip install "gpcn\[report\]"'):
-        report.write(folder / "runs", tmp_path / "r.html")
+def test_the_script_of_the_charts_is_that_of_the_pinned_plotly() -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    pinned = re.search(r"^plotly==(.*)$", (ROOT / "constraints.txt").read_text(), re.M)
+    assert pinned is not None
+    if metadata.version("plotly") != pinned[1]:
+        pytest.skip("another plotly is installed than constraints.txt pins")
+    assert assembly.charts_script() == generate["charts_script"](), "run: docs/generate.py charts"
 
 
 @pytest.mark.mirror

@@ -58,11 +58,10 @@ def demo(
     prediction.write(predicted, table)
     truth = synthesize(**GRAPH, splits=0).labels
     right = float((predicted.probabilities.argmax(axis=1) == truth[predicted.nodes]).mean())
-    page = out / "report.html" if report.is_installed() else None
-    if page is not None:
-        report.write(out / "runs", page)
+    page = out / "report.html"
+    report.write(out / "runs", page)
     if json:
-        story = {"graph": str(folder), "inspection": facts, "comparison": found, "report": page and str(page)}
+        story = {"graph": str(folder), "inspection": facts, "comparison": found, "report": str(page)}
         print_json(story | {"predictions": str(table), "predicted": len(predicted.nodes), "predicted_right": right})
         return
     show_comparison(found)
@@ -70,7 +69,7 @@ def demo(
         f"\n{best}, the best on validation nodes, predicted the {len(predicted.nodes)} people without a label:\n"
         f"{safe(table)} "
         f"({right:.0%} right; the demo knows, because it made them)\n\n"
-        f"{_where(page)}\n\n"
+        f"All of it on one page, with what carries the predictions; open it in a browser:\n{safe(page)}\n\n"
         "Now with your own files:\n"
         "  gpcn inspect edges.csv --nodes nodes.csv --label COLUMN\n"
         "  gpcn compare edges.csv --nodes nodes.csv --label COLUMN --random-splits 5 --out runs\n"
@@ -81,9 +80,3 @@ def demo(
         "  gpcn train chameleon --model gpcn-link",
         highlight=False,
     )
-
-
-def _where(page: Path | None) -> str:
-    if page is None:
-        return 'There is no page to look at: that needs pip install "gpcn[report]".'
-    return f"All of it on one page, with what carries the predictions; open it in a browser:\n{safe(page)}"

@@ -22,6 +22,7 @@ from gpcn.cli.training_options import (
     read_splits,
 )
 from gpcn.errors import ConfigError
+from gpcn.tuning import require_search
 
 if TYPE_CHECKING:
     from gpcn.tuning.wish import Wish
@@ -73,6 +74,7 @@ def tune(
 
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
+    require_search("gpcn tune")
     from gpcn.training.source import load_again, source_of
     from gpcn.tuning.budget import read_budget
     from gpcn.tuning.ledger import Ledger, read_header

@@ -16,6 +16,7 @@ from gpcn.data.edge_ends import SourceTable
 from gpcn.data.tables import assemble
 from gpcn.data.tables_out import feature_titles
 from gpcn.errors import DataError
+from gpcn.extras import require
 from gpcn.graph import Graph, Split
 from gpcn.preparation import values
 from gpcn.preparation.preparation import Preparation
@@ -38,6 +39,8 @@ def to_pyg(graph: Graph) -> Data:
     Masks are `[N]` for one split and `[N, S]` for several.
     """
     import torch
+
+    require("torch_geometric", "to_pyg")
     from torch_geometric.data import Data
 
     data = Data(edge_index=torch.tensor(graph.edge_index), y=torch.tensor(graph.labels), num_nodes=graph.num_nodes)
@@ -106,6 +109,7 @@ def _node_fields(store: Any, nodes: int) -> dict[str, Any]:
 
 def to_networkx(graph: Graph) -> nx.Graph:
     """A `DiGraph` or `Graph` with node attributes `label`, `split_0`, ... and every feature under its name."""
+    require("networkx", "to_networkx")
     import networkx as nx
 
     ids = graph.node_ids or [str(number) for number in range(graph.num_nodes)]

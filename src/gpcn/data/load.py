@@ -17,6 +17,7 @@ from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.tables import assemble
 from gpcn.data.tables_out import read_description
 from gpcn.errors import ConfigError, DataError, near_matches
+from gpcn.extras import require
 from gpcn.graph import Graph
 from gpcn.input_files import require_regular, require_unicode
 from gpcn.preparation.appended import with_structure
@@ -178,8 +179,7 @@ def _load_npz(path: Path) -> Graph:
 
 
 def _load_graphml(path: Path, columns: Columns, require_labels: bool, preparation: Preparation | None) -> Graph:
-    import networkx as nx
-
+    nx = require("networkx", "reading GraphML")
     content = path.read_bytes()
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
         raise DataError(f"{path} defines XML entities or is not UTF-8, which is used to attack readers; remove them")

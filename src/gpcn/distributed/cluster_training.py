@@ -118,7 +118,7 @@ def _fit(
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
     os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(max(1, round(wait))))
     os.environ.setdefault("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", str(max(1, round(timeout))))
-    ray = load_ray(local=address is None)
+    ray = load_ray(local=address is None, library="ray.train")
     ours = not ray.is_initialized()
     if ours:
         connect(ray, parts, address)

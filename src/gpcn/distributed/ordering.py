@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from gpcn.distributed.balance import balanced_offsets, check_parts, spread
 from gpcn.distributed.halo import Offsets
 from gpcn.errors import ConfigError
+from gpcn.extras import require
 from gpcn.graph import Graph
 
 Order = Literal["kept", "metis"]
@@ -64,10 +65,7 @@ def order_of(graph: Graph, parts: int, order: str) -> PartOrder:
 
 def _metis(graph: Graph, parts: int, entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The part of every node; parts have about equally many entries."""
-    try:
-        import pymetis
-    except ImportError as error:
-        raise ConfigError("--order metis needs pymetis; install it with: pip install 'gpcn[scale]'") from error
+    pymetis = require("pymetis", "--order metis")
     check_parts(parts, graph.num_nodes)
     links = sp.csr_array(graph.adjacency, copy=True)
     links.data = np.ones_like(links.data)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpcn.errors import ConfigError, DataError
+from gpcn.extras import require
 
 CSV, PARQUET = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), (".parquet",)
 
@@ -55,12 +56,7 @@ class TableDatabase:
     """
 
     def __init__(self, file: Path, memory: str) -> None:
-        try:
-            import duckdb
-        except ImportError as error:
-            raise ConfigError(
-                "tables are cut into parts by DuckDB; install it with: pip install 'gpcn[scale]'"
-            ) from error
+        duckdb = require("duckdb", "cutting tables into parts")
         if re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory) is None:
             raise ConfigError(f"--memory is {memory!r}; expected a size such as 4GB or 500MB")
         self._error = duckdb.Error

@@ -21,9 +21,8 @@ from gpcn.training.metrics import gain
 from gpcn.training.prediction import Predictions
 from gpcn.training.runs import Run, names_digest
 from gpcn.training.source import load_again, relocated, source_of
+from gpcn.tuning import require_search
 from gpcn.tuning.auto import members, read_choice
-from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.summary import describe
 
 
 @dataclass(frozen=True)
@@ -193,6 +192,10 @@ def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
 
 
 def _read_study(path: str, shelf: Shelf) -> list[Any]:
+    require_search(f"the study in {path}")
+    from gpcn.tuning.ledger import Ledger
+    from gpcn.tuning.summary import describe
+
     folder = Path(path)
     ledger = Ledger.read(folder)
     graph, notes = shelf.of(ledger.header["graph"], folder)

@@ -6,17 +6,17 @@ A `Content-Security-Policy` in the page forbids every request and every script b
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from gpcn.atomic import replacing
 from gpcn.errors import ConfigError
-
-NEEDED = 'gpcn report needs plotly and jinja2, which are not installed; pip install "gpcn[report]"'
 
 
 def write(
@@ -48,7 +48,6 @@ def write(
     target = Path(out)
     if target.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"cannot write a report to {target}; expected a name that ends in .html")
-    plotly = _plotly()
     from gpcn.report.materials import gather
     from gpcn.report.sections import section_for
     from gpcn.report.templating import own, render
@@ -61,7 +60,7 @@ def write(
         {"kind": kind.kind, "name": material.name, "html": kind.section(material)}
         for kind, material in zip(kinds, materials, strict=True)
     ]
-    scripts = {"early": own("early.js"), "plotly": plotly, "main": own("page.js")}
+    scripts = {"early": own("early.js"), "plotly": charts_script(), "main": own("page.js")}
     text = render("page.html", **_frame(sections, scripts)).encode()
     with replacing(target) as stream:
         stream.write(text)
@@ -100,19 +99,7 @@ def policy(scripts: Sequence[str]) -> str:
     )
 
 
-def is_installed() -> bool:
-    """Whether what the page is made with is there."""
-    from importlib.util import find_spec
-
-    return find_spec("plotly") is not None and find_spec("jinja2") is not None
-
-
-def _plotly() -> str:
-    if not is_installed():
-        raise ConfigError(NEEDED)
-    from plotly.offline import get_plotlyjs
-
-    bundle: str = get_plotlyjs()
-    if "</script" in bundle.lower():
-        raise ConfigError("this plotly's script cannot stand inside a page; install another version of plotly")
-    return bundle.replace("\r\n", "\n").replace("\r", "\n")
+def charts_script() -> str:
+    """The script that draws the charts, plotly.js, packed beside the templates by `docs/generate.py charts`."""
+    packed = files("gpcn.report") / "templates" / "plotly.min.js.gz"
+    return gzip.decompress(packed.read_bytes()).decode()

@@ -1,1 +1,8 @@
 """Hyperparameter search: what to try, on what machines, remembered so that nothing is lost or repeated."""
+
+from gpcn.extras import require
+
+
+def require_search(purpose: str) -> None:
+    """Say which extra is missing, where it is; whoever opens a study asks before importing `ledger` or `study`."""
+    require("optuna", purpose)

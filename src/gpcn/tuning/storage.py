@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
+from gpcn.extras import how_to_install
 
 BEING_CREATED = re.compile(r"already exists|unique constraint|duplicate key|database is locked", re.IGNORECASE)
 ATTEMPTS, PAUSE = 6, 0.2  # seconds, more each time
@@ -31,7 +32,7 @@ def open_storage(folder: Path, url: str | None) -> BaseStorage:
         return _opened(url or f"sqlite:///{(folder / 'study.db').resolve()}", options)
     except ImportError as error:
         place = place_of(folder, url)
-        raise ConfigError(f"there is no driver for {place}; for PostgreSQL pip install 'gpcn[postgres]'") from error
+        raise ConfigError(f"there is no driver for {place}; for PostgreSQL {how_to_install('postgres')}") from error
     except Exception as error:
         told = str(error).splitlines()[0] if url is None or isinstance(error, GpcnError) else type(error).__name__
         raise CheckpointError(f"the study cannot be opened at {place_of(folder, url)}: {told}") from error

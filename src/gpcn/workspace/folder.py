@@ -26,6 +26,7 @@ from gpcn.training.out_of_fold import predict_out_of_fold
 from gpcn.training.prediction import Predictions
 from gpcn.training.runs import Run, train
 from gpcn.training.source import graph_of, graph_of_frames, load_again, relocated, source_of
+from gpcn.tuning import require_search
 from gpcn.types import ROLES
 from gpcn.workspace.contents import Contents, Kind, read_contents, require_models
 
@@ -246,13 +247,14 @@ class RunFolder:
         """The best configuration of a study, by its validation score, trained and kept in `out`."""
         if self.kind != "study":
             raise ConfigError(f"{self.path} holds models already; train_best is for a study")
+        study = self._study  # first: it says which library is missing
         from gpcn.tuning.study import best
 
-        ranking = best(self._study)
+        ranking = best(study)
         if not ranking:
             raise ConfigError(f"no configuration of {self.path} was scored yet; go on with gpcn tune --resume")
         trial, _, rule = ranking[0]
-        source = followed(source_of(self._study.header["graph"]), self.path)
+        source = followed(source_of(study.header["graph"]), self.path)
         train(self._graph, with_rule(trial.config, rule), out=out, splits=splits, jobs=jobs, source=source)
         return RunFolder(out, graph=self._given, mirror=self._mirror)
 
@@ -271,9 +273,10 @@ class RunFolder:
 
     def _summary(self) -> dict[str, Any]:
         if self.kind == "study":
+            study = self._study
             from gpcn.tuning.summary import describe
 
-            return describe(self._study)
+            return describe(study)
         if self._contents.comparison is not None:
             return self._contents.comparison.table
         return self._contents.choice or self._contents.judged[0].result()
@@ -289,6 +292,7 @@ class RunFolder:
 
     @cached_property
     def _study(self) -> Ledger:
+        require_search(f"the study in {self.path}")
         from gpcn.tuning.ledger import Ledger
 
         return Ledger.read(self.path)

@@ -39,8 +39,6 @@ def write_page(
             "--edges names new tables and --graph where the old ones are now, and --nodes can belong to one of them "
             "only; leave --graph out: drift needs no more than the run"
         )
-    if not report.is_installed():  # before models are run for a page that cannot be written
-        return report.write(paths, out)
     from gpcn.report.materials import NewTablesMaterial
 
     new_tables = []

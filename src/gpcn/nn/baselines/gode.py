@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gpcn.errors import ConfigError, TrainingError, near_matches
+from gpcn.extras import require
 from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_positive
@@ -84,7 +84,7 @@ class GODE(ResidualGCN):
         )
         self.solver, self.rtol, self.atol = solver, check_positive("rtol", rtol), check_positive("atol", atol)
         if solver != "euler":
-            _torchdiffeq()  # missing: say so now, not after loading a dataset
+            self._library()  # missing: say so now, not after loading a dataset
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""
@@ -100,7 +100,7 @@ class GODE(ResidualGCN):
         hidden = self.features(x)  # [N, h]
         grid = torch.arange(self.layers + 1, dtype=self.dtype, device=self.device) * self.gamma
         try:
-            states = _torchdiffeq().odeint(
+            states = self._library().odeint(
                 derivative, hidden, grid, method=self.solver, rtol=self.rtol, atol=self.atol
             )  # [L + 1, N, h]
         except AssertionError as error:  # how torchdiffeq says that steps became too small, or times too few
@@ -110,9 +110,5 @@ class GODE(ResidualGCN):
         result: Tensor = self.out(states[-1])
         return result
 
-
-def _torchdiffeq() -> Any:
-    try:
-        return import_module("torchdiffeq")
-    except ImportError as error:
-        raise ConfigError("solvers other than euler need torchdiffeq: pip install gpcn[ode]") from error
+    def _library(self) -> Any:
+        return require("torchdiffeq", f"solver={self.solver}")

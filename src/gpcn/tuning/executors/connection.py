@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
+from gpcn.extras import require
 from gpcn.tuning.executors import RETRIES
 
 FIRST_WITH_TOKENS = (2, 52)
@@ -61,12 +62,12 @@ def _answers(address: str) -> bool:
         return False
 
 
-def load_ray(*, local: bool) -> Any:
+def load_ray(*, local: bool, library: str = "ray") -> Any:
     """Ray, which reads its environment when it is imported; whoever has a token for clusters shows it.
 
     For a `local` cluster Ray is told that there are no others: only then does it listen on loopback alone, for it takes
     127.0.0.1 for the address by which other machines reach this one. A script that imported Ray before has decided for
-    itself: what is set now would reach its servers, but not it.
+    itself: what is set now would reach its servers, but not it. `library` is `ray.train` where that is needed, too.
     """
     if "ray" not in sys.modules:
         if local:
@@ -75,11 +76,10 @@ def load_ray(*, local: bool) -> Any:
         os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # without it, for ever
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         _show_token(local)
-    try:
-        import ray
-        import ray.exceptions
-    except ImportError as error:
-        raise ConfigError("--engine ray needs Ray; install it with: pip install 'gpcn[ray]'") from error
+    require(library, "--engine ray")
+    import ray
+    import ray.exceptions
+
     check_version(str(ray.__version__))
     return ray
 
