@@ -11,8 +11,7 @@ import pytest
 from sklearn import metrics
 
 from gpcn import Graph, TrainConfig, report, save, synthesize, train
-from gpcn.class_explanation import explain_class
-from gpcn.explanation import explain
+from gpcn.explanation import explain, explain_class
 from gpcn.report import first_look, graph_picture, importance, ranking, run_section
 from gpcn.report.materials import RunMaterial, gather
 from gpcn.training.runs import Run

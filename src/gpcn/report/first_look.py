@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.explained_model import ExplainedModel
-from gpcn.explanation import brief_account, can_be_explained
+from gpcn.explanation import can_be_explained
+from gpcn.explanation.explained_model import ExplainedModel
+from gpcn.explanation.one_prediction import brief_account
+from gpcn.explanation.sentences import reasons
 from gpcn.graph import Graph
 from gpcn.report.importance import feature_entries
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table
-from gpcn.sentences import reasons
 from gpcn.training.runs import Run
 from gpcn.types import UNKNOWN
 

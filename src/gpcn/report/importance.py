@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.class_explanation import class_shares, lead_of
-from gpcn.explained_model import ExplainedModel
 from gpcn.explanation import can_be_explained, why_not
+from gpcn.explanation.explained_model import ExplainedModel
+from gpcn.explanation.per_class import class_shares, lead_of
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_text
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpcn.explanation import can_be_explained, carried, power_names
+from gpcn.explanation import can_be_explained, lead_parts, power_names
 from gpcn.graph import Graph
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
 from gpcn.report.materials import RunMaterial
@@ -53,11 +53,11 @@ def _leads(run: Run, graph: Graph) -> Leads:
     fitted = Fitted.of(run, graph, torch.float64)
     margins, labels, right = [], [], []
     for split in run.finished():
-        found, test = carried(fitted, split), graph.splits[split].test
-        margins.append(found.margins[:, test])
+        carried, test = lead_parts(fitted, split), graph.splits[split].test
+        margins.append(carried.margins[:, test])
         labels.append(graph.labels[test])
-        right.append(found.predicted[test] == graph.labels[test])
-    return Leads(found.parts, np.concatenate(margins, axis=1), np.concatenate(labels), np.concatenate(right))
+        right.append(carried.predicted[test] == graph.labels[test])
+    return Leads(carried.parts, np.concatenate(margins, axis=1), np.concatenate(labels), np.concatenate(right))
 
 
 def _sentence(leads: Leads) -> str:

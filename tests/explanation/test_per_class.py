@@ -11,15 +11,12 @@ import torch
 from rich.console import Console
 
 from gpcn import ConfigError, Graph, TrainConfig, train
-from gpcn.class_explanation import explain_class
 from gpcn.cli.explain import show_class
-from gpcn.explained_model import ExplainedModel
+from gpcn.explanation import explain_class
+from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.training.prediction import predict, vote
 from gpcn.training.runs import Run
-from tests.test_explanation import graph, run
-from tests.test_gradient_explanation import trained
-
-__all__ = ["graph", "run"]
+from tests.explanation.short_training import trained
 
 
 def mean_lead(run: Run, graph: Graph, nodes: np.ndarray, label: int) -> float:
@@ -37,10 +34,10 @@ def test_parts_features_and_origins_are_the_mean_lead(run: Run, graph: Graph) ->
     assert sum(part["margin"] for part in account["parts"]) == pytest.approx(account["lead"])
     assert sum(account["origins"].values()) == pytest.approx(account["lead"], abs=1e-9)
     assert sum(feature["margin"] for feature in account["features"]) == pytest.approx(account["origins"]["features"])
-    known = graph.labels[nodes][graph.labels[nodes] >= 0]
-    assert account["right"] == pytest.approx((known == 1).mean())
-    assert {near["node"] for near in account["typical"]} == {f"person {node}" for node in nodes}
-    distances = [abs(near["lead"] - account["lead"]) for near in account["typical"]]
+    labels = graph.labels[nodes][graph.labels[nodes] >= 0]
+    assert account["right"] == pytest.approx((labels == 1).mean())
+    assert {node["node"] for node in account["typical"]} == {f"person {node}" for node in nodes}
+    distances = [abs(node["lead"] - account["lead"]) for node in account["typical"]]
     assert distances[0] < max(distances)
     assert account["sentences"][0].startswith(f"{len(nodes)} node(s) are predicted b, ")
 

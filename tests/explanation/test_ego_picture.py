@@ -9,13 +9,11 @@ from xml.etree import ElementTree
 import pytest
 
 from gpcn import ConfigError, Graph
-from gpcn.ego_picture import MOST, REACH, picture, write_picture
 from gpcn.explanation import explain
+from gpcn.explanation.ego_picture import MOST, REACH, picture, write_picture
 from gpcn.training.runs import Run
-from tests.test_explanation import graph, run
-from tests.test_gradient_explanation import trained
+from tests.explanation.short_training import trained
 
-__all__ = ["graph", "run"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -24,9 +22,9 @@ def test_the_nodes_that_matter_with_lines_as_wide_as_they_count(run: Run, graph:
     drawn = ElementTree.fromstring(picture(account, graph))
     totals: dict[str, float] = {}
     for source in account["sources"]:
-        for near in source["top"]:
-            if not near["itself"]:
-                totals[near["node"]] = totals.get(near["node"], 0.0) + near["margin"]
+        for node in source["top"]:
+            if not node["itself"]:
+                totals[node["node"]] = totals.get(node["node"], 0.0) + node["margin"]
     strongest = sorted(totals, key=lambda name: -abs(totals[name]))[:MOST]
     titles = [title.text or "" for title in drawn.iter(f"{SVG}title")]
     assert {title.split(":")[0] for title in titles} == {*strongest, "person 3"}

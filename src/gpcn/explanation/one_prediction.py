@@ -1,36 +1,22 @@
-"""Why a run predicts what it predicts: the parts of the logits, for one node or for all."""
+"""Why a run predicts what it predicts for one node: the parts of its logits, and the nodes and features behind them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpcn.errors import CheckpointError, ConfigError
-from gpcn.explained_model import ExplainedModel, position
-from gpcn.gradient_explanation import account_by_gradients
+from gpcn.explanation.explainable import can_be_explained, chosen_split
+from gpcn.explanation.explained_model import ExplainedModel, position
+from gpcn.explanation.gradients import account_by_gradients
+from gpcn.explanation.neighbour_shares import HOPS, LINKS, listed_neighbours, no_shares
+from gpcn.explanation.sentences import sentences
 from gpcn.graph import Graph
-from gpcn.neighbour_shares import HOPS, LINKS, listed_neighbours, no_shares
-from gpcn.nn import bank as banks
-from gpcn.nn import decomposition, integrated_gradients, zoo
+from gpcn.nn import decomposition
 from gpcn.nn.attribution import attributions
 from gpcn.nn.bank_model import BankModel
-from gpcn.sentences import sentences
-from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
-
-
-@dataclass(frozen=True)
-class Carried:
-    """What carries each node's prediction: `margins` `[parts, N]` sum to winner's logit minus runner-up's."""
-
-    parts: tuple[str, ...]
-    margins: npt.NDArray[np.float64]
-    predicted: npt.NDArray[np.int64]
 
 
 def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top: int = 5) -> dict[str, Any]:
@@ -41,7 +27,7 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
     and what the `top` nodes of each part and the `top` features are chosen by. A feature's share is exact
     (`nn.attribution`): what it gives as the node's own, and what it gives as a feature of `others`. `neighbours` are
     the other nodes by what each gives over all parts, `hops` and `links` apart. Models that are no sum over hops have
-    integrated gradients instead, and a part `residual` (`gradient_explanation`).
+    integrated gradients instead, and a part `residual` (`gradients`).
     """
     explained = ExplainedModel.of(run, graph, chosen_split(run, split))
     index = position(graph, node)
@@ -56,9 +42,10 @@ def shortened(account: dict[str, Any], top: int) -> dict[str, Any]:
 
 
 def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int) -> dict[str, Any]:
-    """The same with all features and no sentences, about a `pair` of classes (default: the two it finds likeliest).
+    """The account of `explain` with all features and no sentences, about a `pair` of classes.
 
-    Instead of `neighbours` it has `by_node`, `[2, N]`: what each node gives to the lead through hops, and by links.
+    The default pair are the two that the model finds likeliest. Instead of `neighbours` there is `by_node`, `[2, N]`:
+    what each node gives to the lead through hops, and by links.
     """
     if not can_be_explained(explained.run):
         return account_by_gradients(explained, node, pair, top)
@@ -71,7 +58,7 @@ def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | Non
     def shares(given: Tensor) -> dict[str, float]:
         return {"winner": float(given[winner]), "margin": float(given[winner] - given[runner_up])}
 
-    behind, by_node, links = [], no_shares(explained), decomposition.checked(model).link_names()
+    sources, by_node, links = [], no_shares(explained), decomposition.checked(model).link_names()
     for source in decomposition.sources(model, *inputs, node):
         if source.part == decomposition.FEATURES:
             continue  # of nobody but the node itself
@@ -80,21 +67,21 @@ def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | Non
         order = leads.abs().argsort(descending=True, stable=True)[:top]
         listed = [
             {
-                **explained.named(near),
-                "role": explained.roles[near],
-                "itself": near == node,
+                **explained.node_and_label(other),
+                "role": explained.roles[other],
+                "itself": other == node,
                 **shares(source.gives[index]),
             }
-            for index, near in zip(order, source.nodes[order].tolist(), strict=True)
+            for index, other in zip(order, source.nodes[order].tolist(), strict=True)
         ]
-        behind.append({"part": source.part, "nodes": len(source.nodes), "top": listed})
+        sources.append({"part": source.part, "nodes": len(source.nodes), "top": listed})
     features, origins = _features(explained, decomposition.checked(model), node, winner, runner_up)
     return {
         **explained.header(node, logits, winner, runner_up),
         "method": "exact",
         "sum": shares(logits),
         "parts": [{"part": name, **shares(part)} for name, part in parts.items()],
-        "sources": behind,
+        "sources": sources,
         "by_node": by_node,
         "features": features,
         "origins": origins,
@@ -110,14 +97,13 @@ def _features(
     Beside it what all features, links and biases give together; these three are the lead.
     """
     problem = explained.fitted.problem
-    lead = torch.zeros(len(explained.run.label_names()), dtype=torch.float64)
-    lead[winner], lead[runner_up] = 1, -1
+    lead = _lead_over(explained, winner, runner_up)
     shares = torch.zeros(2, explained.fitted.graph.num_features, dtype=torch.float64)
     origins = {"features": 0.0, "links": 0.0, "biases": 0.0}
-    for part in attributions(model, problem.x, problem.adjacency, explained.one(node), lead):
+    for part in attributions(model, problem.x, problem.adjacency, explained.indicator(node), lead):
         real = part.features >= 0
-        whose = (part.nodes[real] != node).long()
-        shares.index_put_((whose, part.features[real].long()), part.shares[real], accumulate=True)
+        of_others = (part.nodes[real] != node).long()
+        shares.index_put_((of_others, part.features[real].long()), part.shares[real], accumulate=True)
         origins["links" if part.part in model.link_names() else "biases"] += float(part.shares[~real].sum())
     origins["features"] = float(shares.sum())
     order = shares.sum(0).abs().argsort(descending=True, stable=True)
@@ -134,15 +120,21 @@ def _features(
     return listed, origins
 
 
-def brief_account(explained: ExplainedModel, node: int, winner: int, runner_up: int, top: int = 3) -> dict[str, Any]:
-    """Parts, nodes and features of one lead, by one pass over its shares: as much of an account as a line needs."""
+def _lead_over(explained: ExplainedModel, winner: int, runner_up: int) -> Tensor:
+    """`[C]`, the weights of the logits in the lead of `winner` over `runner_up`."""
     lead = torch.zeros(len(explained.run.label_names()), dtype=torch.float64)
     lead[winner], lead[runner_up] = 1, -1
+    return lead
+
+
+def brief_account(explained: ExplainedModel, node: int, winner: int, runner_up: int, top: int = 3) -> dict[str, Any]:
+    """Parts, nodes and features of one lead, by one pass over its shares: as much of an account as a line needs."""
+    lead = _lead_over(explained, winner, runner_up)
     problem = explained.fitted.problem
     features = torch.zeros(explained.fitted.graph.num_features, dtype=torch.float64)
     nodes = torch.zeros(explained.graph.num_nodes, dtype=torch.float64)
     parts = []
-    for share in attributions(explained.model, problem.x, problem.adjacency, explained.one(node), lead):
+    for share in attributions(explained.model, problem.x, problem.adjacency, explained.indicator(node), lead):
         parts.append({"part": share.part, "margin": float(share.shares.sum())})
         real = share.features >= 0
         features.index_add_(0, share.features[real].long(), share.shares[real])
@@ -151,62 +143,11 @@ def brief_account(explained: ExplainedModel, node: int, winner: int, runner_up: 
     return {
         "parts": parts,
         "nodes": [
-            {"node": explained.named(near)["node"], "margin": float(nodes[near])}
-            for near in nodes.argsort(descending=True, stable=True)[:top].tolist()
+            {"node": explained.node_and_label(other)["node"], "margin": float(nodes[other])}
+            for other in nodes.argsort(descending=True, stable=True)[:top].tolist()
         ],
         "features": [
             {"feature": explained.feature_name(feature), "margin": float(features[feature])}
             for feature in features.argsort(descending=True, stable=True)[:top].tolist()
         ],
     }
-
-
-def carried(fitted: Fitted, number: int) -> Carried:
-    """The same for all nodes at once, without who is behind each part."""
-    model = fitted.model(number)
-    inputs = fitted.problem.x, fitted.problem.adjacency
-    with torch.no_grad():
-        best = model(*inputs).topk(2).indices  # [N, 2]
-    names, margins = [], []
-    for name, part in decomposition.parts(model, *inputs):
-        pair = part.gather(1, best)
-        names.append(name)
-        margins.append((pair[:, 0] - pair[:, 1]).numpy())
-    return Carried(tuple(names), np.stack(margins), best[:, 0].numpy())
-
-
-def can_be_explained(run: Run) -> bool:
-    """Whether the run's model is one whose logits are a sum over hops."""
-    return decomposition.can_be_decomposed(zoo.entry(run.config.model).kind, run.config.hyperparameters)
-
-
-def power_names(run: Run) -> list[str] | None:
-    """The names of the powers of a bank of operators; `None` for the paper's one operator, whose powers are hops."""
-    config, structure = run.config, run.structure()
-    bank = banks.parse(str(config.hyperparameters.get("operators", banks.PAPER)))
-    resolved = banks.resolve(bank, directed=structure.directed, relations=structure.relations)
-    return None if resolved == (banks.THE_PAPERS,) else banks.part_names(resolved, int(config["layers"]))
-
-
-def why_not(run: Run) -> str | None:
-    """Why the run's predictions cannot be explained, neither exactly nor by gradients; `None` where they can."""
-    return None if can_be_explained(run) else integrated_gradients.why_not(zoo.entry(run.config.model).kind)
-
-
-def chosen_split(run: Run, split: int | None) -> int:
-    """A finished split of a run that can be explained, exactly or by gradients."""
-    reason = why_not(run)
-    if reason is not None:
-        entries = [zoo.entry(name) for name in zoo.names()]
-        able = [model.name for model in entries if decomposition.can_be_decomposed(model.kind, model.settle({}))]
-        raise ConfigError(
-            f"{run.path} holds a {run.config.model}, which cannot be decomposed: {reason}; train another, "
-            f"such as {', '.join(able)}"
-        )
-    finished = run.finished()
-    if not finished:
-        raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
-    if split is not None and split not in finished:
-        listed = ", ".join(map(str, finished))
-        raise ConfigError(f"split {split} of {run.path} is not finished or does not exist; finished: {listed}")
-    return finished[0] if split is None else split

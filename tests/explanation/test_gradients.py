@@ -7,19 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn import ConfigError, Graph, TrainConfig, train
-from gpcn.explanation import explain
-from gpcn.joint_explanation import explain_average
+from gpcn import ConfigError, Graph
+from gpcn.explanation import explain, explain_average
 from gpcn.training.prediction import predict
-from gpcn.training.runs import Run
-from tests.test_explanation import graph
-
-__all__ = ["graph"]
-
-
-def trained(graph: Graph, path: Path, model: str, **settings: object) -> Run:
-    train(graph, TrainConfig.of(model, epochs=15, **settings), out=path, splits=[0], jobs=1)
-    return Run.open(path)
+from tests.explanation.short_training import trained
 
 
 @pytest.mark.parametrize("model", ["deep-gpcn", "gcn", "mlp", "linkx"])
@@ -32,8 +23,8 @@ def test_four_parts_add_up_to_the_prediction(model: str, graph: Graph, tmp_path:
     assert list(parts) == ["features", "features of others", "links and biases", "residual"]
     for share in ("winner", "margin"):
         assert sum(part[share] for part in parts.values()) == pytest.approx(account["sum"][share], abs=1e-9)
-        behind = sum(near[share] for source in account["sources"] for near in source["top"])
-        assert behind == pytest.approx(parts["features of others"][share], abs=1e-6)
+        of_others = sum(node[share] for source in account["sources"] for node in source["top"])
+        assert of_others == pytest.approx(parts["features of others"][share], abs=1e-6)
     assert abs(parts["residual"]["margin"]) <= 0.02 * abs(account["sum"]["margin"]) + 1e-6
     assert sum(account["origins"].values()) == pytest.approx(account["sum"]["margin"], abs=1e-9)
     assert sum(feature["margin"] for feature in account["features"]) == pytest.approx(account["origins"]["features"])

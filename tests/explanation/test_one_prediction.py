@@ -1,6 +1,9 @@
+"""The account of one prediction: it adds up, it names whom and what it is about, it refuses what it cannot explain."""
+
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -8,66 +11,63 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, synthesize, train
-from gpcn.explanation import carried, explain, position
-from gpcn.sentences import phrase
+from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, explanation, synthesize, train
+from gpcn.explanation import explain, lead_parts
+from gpcn.explanation.explained_model import position
+from gpcn.explanation.sentences import phrase
 from gpcn.training.fitted import Fitted
 from gpcn.training.prediction import predict
 from gpcn.training.runs import Run
 
 
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    made = synthesize(nodes=120, classes=3, degree=5, homophily=0.1, mixing="ring", unlabelled=0.1, splits=2)
-    return replace(made, node_ids=[f"person {number}" for number in range(120)], label_names=["a", "b", "c"])
-
-
-@pytest.fixture(scope="module")
-def run(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    path = tmp_path_factory.mktemp("runs") / "agpcn-link"
-    train(graph, TrainConfig.of("agpcn-link", hidden=8, layers=3, epochs=40, bias=True), out=path, jobs=1)
-    return Run.open(path)
-
-
 def test_the_account_adds_up_to_the_prediction(run: Run, graph: Graph) -> None:
     for split in (0, 1):
         expected = predict(run, graph, splits=[split])
-        for place in (0, 57, 119):
-            found = explain(run, graph, f"person {place}", split=split, top=10_000)
-            assert found["predicted"] == expected.predicted[place]
-            assert found["probability"] == pytest.approx(expected.probabilities[place].max(), abs=1e-4)
+        for node in (0, 57, 119):
+            account = explain(run, graph, f"person {node}", split=split, top=10_000)
+            assert account["predicted"] == expected.predicted[node]
+            assert account["probability"] == pytest.approx(expected.probabilities[node].max(), abs=1e-4)
             for share in ("winner", "margin"):
-                parts = {part["part"]: part[share] for part in found["parts"]}
-                assert sum(parts.values()) == pytest.approx(found["sum"][share], abs=1e-9)
-                for each in found["sources"]:
-                    assert len(each["top"]) == each["nodes"]
-                    assert sum(near[share] for near in each["top"]) == pytest.approx(parts[each["part"]], abs=1e-9)
-            assert [part["part"] for part in found["parts"]] == ["features", "hop 1", "hop 2", "hop 3", "links", "bias"]
-            ratio = found["probability"] / found["runner_up_probability"]
-            assert np.log(ratio) == pytest.approx(found["sum"]["margin"], abs=1e-9)
+                parts = {part["part"]: part[share] for part in account["parts"]}
+                assert sum(parts.values()) == pytest.approx(account["sum"][share], abs=1e-9)
+                for source in account["sources"]:
+                    assert len(source["top"]) == source["nodes"]
+                    assert sum(other[share] for other in source["top"]) == pytest.approx(
+                        parts[source["part"]], abs=1e-9
+                    )
+            assert [part["part"] for part in account["parts"]] == [
+                "features",
+                "hop 1",
+                "hop 2",
+                "hop 3",
+                "links",
+                "bias",
+            ]
+            ratio = account["probability"] / account["runner_up_probability"]
+            assert np.log(ratio) == pytest.approx(account["sum"]["margin"], abs=1e-9)
 
 
 def test_features_links_and_biases_are_the_lead(run: Run, graph: Graph) -> None:
     for given, name in ((graph, "feature "),):
-        found = explain(run, given, "person 57", top=10_000)
-        assert sum(found["origins"].values()) == pytest.approx(found["sum"]["margin"], abs=1e-9)
-        assert sum(share["margin"] for share in found["features"]) == pytest.approx(found["origins"]["features"])
-        assert all(share["itself"] + share["others"] == pytest.approx(share["margin"]) for share in found["features"])
-        links = next(part["margin"] for part in found["parts"] if part["part"] == "links")
-        assert found["origins"]["links"] == pytest.approx(links, abs=1e-9)
-        assert found["features"][0]["feature"].startswith(name)
-        sizes = [abs(share["margin"]) for share in found["features"]]
+        account = explain(run, given, "person 57", top=10_000)
+        assert sum(account["origins"].values()) == pytest.approx(account["sum"]["margin"], abs=1e-9)
+        assert sum(share["margin"] for share in account["features"]) == pytest.approx(account["origins"]["features"])
+        assert all(share["itself"] + share["others"] == pytest.approx(share["margin"]) for share in account["features"])
+        links = next(part["margin"] for part in account["parts"] if part["part"] == "links")
+        assert account["origins"]["links"] == pytest.approx(links, abs=1e-9)
+        assert account["features"][0]["feature"].startswith(name)
+        sizes = [abs(share["margin"]) for share in account["features"]]
         assert sizes == sorted(sizes, reverse=True)
         assert len(explain(run, given, "person 57", top=2)["features"]) == 2
 
 
 def test_a_person_would_say_it_in_five_sentences(run: Run, graph: Graph) -> None:
-    found = explain(run, graph, "person 57")
-    assert 2 <= len(found["sentences"]) <= 5
-    assert found["sentences"][0].startswith(f"person 57 is predicted {found['predicted']} with ")
-    strongest = max(found["parts"], key=lambda part: part["margin"])
-    assert f"({strongest['margin']:+.2f})" in found["sentences"][1]
-    assert phrase(strongest["part"]) in found["sentences"][1]
+    account = explain(run, graph, "person 57")
+    assert 2 <= len(account["sentences"]) <= 5
+    assert account["sentences"][0].startswith(f"person 57 is predicted {account['predicted']} with ")
+    strongest = max(account["parts"], key=lambda part: part["margin"])
+    assert f"({strongest['margin']:+.2f})" in account["sentences"][1]
+    assert phrase(strongest["part"]) in account["sentences"][1]
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,21 @@ def test_parts_in_words(part: str, words: str) -> None:
 
 
 def test_neighbours_come_with_name_label_and_role(run: Run, graph: Graph) -> None:
-    found = explain(run, graph, "person 3", top=2)
-    first = found["sources"][0]
+    account = explain(run, graph, "person 3", top=2)
+    first = account["sources"][0]
     linked = {f"person {number}" for number in graph.adjacency[[3]].indices} | {"person 3"}
     assert first["nodes"] == len(linked)
     assert len(first["top"]) == 2
     assert abs(first["top"][0]["margin"]) >= abs(first["top"][1]["margin"])
-    for near in first["top"]:
-        assert near["node"] in linked
-        place = graph.node_ids.index(near["node"])
-        label = graph.labels[place]
-        assert near["label"] == (None if label < 0 else "abc"[label])
-        assert near["role"] == next((r for r in ("train", "val", "test") if place in getattr(graph.splits[0], r)), None)
-        assert near["itself"] == (place == 3)
+    for neighbour in first["top"]:
+        assert neighbour["node"] in linked
+        node = graph.node_ids.index(neighbour["node"])
+        label = graph.labels[node]
+        assert neighbour["label"] == (None if label < 0 else "abc"[label])
+        assert neighbour["role"] == next(
+            (r for r in ("train", "val", "test") if node in getattr(graph.splits[0], r)), None
+        )
+        assert neighbour["itself"] == (node == 3)
 
 
 def test_a_bank_is_explained_by_operator_and_hop(graph: Graph, tmp_path: Path) -> None:
@@ -131,18 +133,28 @@ def test_a_bank_is_explained_by_operator_and_hop(graph: Graph, tmp_path: Path) -
 
 
 def test_all_nodes_at_once_agree_with_one_at_a_time(run: Run, graph: Graph) -> None:
-    every = carried(Fitted.of(run, graph, torch.float64), 1)
-    for place in (3, 40):
-        found = explain(run, graph, f"person {place}", split=1)
-        assert run.label_names()[every.predicted[place]] == found["predicted"]
-        margins = [part["margin"] for part in found["parts"]]
-        np.testing.assert_allclose(every.margins[:, place], margins, atol=1e-9)
-        assert every.parts == tuple(part["part"] for part in found["parts"])
+    every = lead_parts(Fitted.of(run, graph, torch.float64), 1)
+    for node in (3, 40):
+        account = explain(run, graph, f"person {node}", split=1)
+        assert run.label_names()[every.predicted[node]] == account["predicted"]
+        margins = [part["margin"] for part in account["parts"]]
+        np.testing.assert_allclose(every.margins[:, node], margins, atol=1e-9)
+        assert every.parts == tuple(part["part"] for part in account["parts"])
+
+
+def test_former_names_work_for_one_more_version() -> None:
+    with pytest.warns(DeprecationWarning, match="now called lead_parts"):
+        assert explanation.carried is lead_parts
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = explanation.nothing
+    for module, name in (("joint_explanation", "explain_average"), ("class_explanation", "explain_class")):
+        with pytest.warns(DeprecationWarning, match=f"import {name} from gpcn.explanation"):
+            assert getattr(import_module(f"gpcn.{module}"), name) is getattr(explanation, name)
 
 
 def test_a_graph_that_has_changed_has_no_roles(run: Run, graph: Graph) -> None:
-    found = explain(run, replace(graph, splits=()), "person 3")
-    assert found["role"] is None
+    account = explain(run, replace(graph, splits=()), "person 3")
+    assert account["role"] is None
 
 
 def test_unknown_nodes_and_splits_are_one_sentence(run: Run, graph: Graph) -> None:

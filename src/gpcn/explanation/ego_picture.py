@@ -11,7 +11,7 @@ from typing import Any
 
 from gpcn.atomic import replacing
 from gpcn.errors import ConfigError
-from gpcn.explained_model import position
+from gpcn.explanation.explained_model import position
 from gpcn.graph import Graph
 from gpcn.text import printable
 
@@ -20,7 +20,7 @@ MOST = 20  # nodes in the picture
 WIDTH, HEIGHT, INNER, OUTER = 900, 760, 155, 275
 FOR, AGAINST, INK, QUIET = "#0b6bb0", "#d2700a", "#1f2328", "#5c636d"
 CLASSES = ("#5fb3ee", "#f2a444", "#3fc79b", "#e291c1", "#d8c07a", "#b6bcc6", "#8c7ae6", "#7f8c5a")
-LONGEST = 14
+LONGEST = 14  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Neighbour:
 
 
 def write_picture(account: Mapping[str, Any], graph: Graph, path: Path) -> None:
-    """Write the picture of an account of a prediction (`explanation.explain`, best with `top=REACH`)."""
+    """Write the picture of an account of a prediction (`one_prediction.explain`, best with `top=REACH`)."""
     if path.suffix.lower() != ".svg":
         raise ConfigError(f"cannot write a picture to {path}; expected a name that ends in .svg")
     text = picture(account, graph)
@@ -50,7 +50,9 @@ def picture(account: Mapping[str, Any], graph: Graph) -> str:
     centre = position(graph, account["node"])
     neighbours = _arranged(_strongest(account, graph), graph, centre)
     classes = sorted(
-        {near.label for near in neighbours if near.label} | {account["predicted"]} | _one(account["label"])
+        {neighbour.label for neighbour in neighbours if neighbour.label}
+        | {account["predicted"]}
+        | ({account["label"]} - {None})
     )
     colours = {name: CLASSES[number % len(CLASSES)] for number, name in enumerate(classes)}
     widest = max((abs(neighbour.margin) for neighbour in neighbours), default=1.0) or 1.0
@@ -60,7 +62,7 @@ def picture(account: Mapping[str, Any], graph: Graph) -> str:
     title = f"{account['node']} is predicted {account['predicted']}, {account['probability']:.1%}"
     body = [
         _text(WIDTH / 2, 30, title, size=18, weight="600"),
-        _text(WIDTH / 2, 52, _about(account, neighbours), QUIET),
+        _text(WIDTH / 2, 52, _subtitle(account, neighbours), QUIET),
     ]
     for neighbour in neighbours:
         start = points.get(neighbour.parent, (0.0, 0.0))
@@ -69,11 +71,11 @@ def picture(account: Mapping[str, Any], graph: Graph) -> str:
     for neighbour in neighbours:
         hover = f"{neighbour.name}: {neighbour.margin:+.3f}, {neighbour.label or 'no label'}"
         body.append(_dot((neighbour.x, neighbour.y), 11, colours.get(neighbour.label or ""), hover))
-        body.append(_text(*_at(neighbour.x, neighbour.y + 25), _short(neighbour.name)))
-        body.append(_text(*_at(neighbour.x, neighbour.y + 38), f"{neighbour.margin:+.2f}", QUIET, size=11))
+        body.append(_text(*_on_canvas(neighbour.x, neighbour.y + 25), _short(neighbour.name)))
+        body.append(_text(*_on_canvas(neighbour.x, neighbour.y + 38), f"{neighbour.margin:+.2f}", QUIET, size=11))
     label = f"{account['node']}: label {account['label'] or 'unknown'}"
     body += [_dot((0.0, 0.0), 17, colours[account["predicted"]], label, ring=INK)]
-    body += [_text(*_at(0.0, 34), _short(account["node"]), weight="600"), *_legend(colours)]
+    body += [_text(*_on_canvas(0.0, 34), _short(account["node"]), weight="600"), *_legend(colours)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'font-family="system-ui, sans-serif" role="img" aria-label="{_escaped(title)}">\n'
@@ -86,10 +88,10 @@ def _strongest(account: Mapping[str, Any], graph: Graph) -> list[Neighbour]:
     totals: dict[str, float] = {}
     labels: dict[str, str | None] = {}
     for source in account["sources"]:
-        for near in source["top"]:
-            if not near["itself"]:
-                totals[near["node"]] = totals.get(near["node"], 0.0) + near["margin"]
-                labels[near["node"]] = near["label"]
+        for node in source["top"]:
+            if not node["itself"]:
+                totals[node["node"]] = totals.get(node["node"], 0.0) + node["margin"]
+                labels[node["node"]] = node["label"]
     ranked = sorted(totals, key=lambda name: -abs(totals[name]))[:MOST]
     return [Neighbour(position(graph, name), name, labels[name], totals[name]) for name in ranked if totals[name]]
 
@@ -101,43 +103,44 @@ def _arranged(neighbours: Sequence[Neighbour], graph: Graph, centre: int) -> lis
         return bool(graph.adjacency[first, second] or graph.adjacency[second, first])
 
     inner = [neighbour for neighbour in neighbours if linked(centre, neighbour.index)]
-    behind: dict[int | None, list[Neighbour]] = {near.index: [] for near in inner} | {None: []}
+    children: dict[int | None, list[Neighbour]] = {neighbour.index: [] for neighbour in inner} | {None: []}
     for neighbour in neighbours:
         if neighbour not in inner:
-            parent = next((near.index for near in inner if linked(near.index, neighbour.index)), None)
-            behind[parent].append(neighbour)
-    widths = {parent: len(group) or int(parent is not None) for parent, group in behind.items()}
+            parent = next((direct.index for direct in inner if linked(direct.index, neighbour.index)), None)
+            children[parent].append(neighbour)
+    widths = {parent: len(group) or int(parent is not None) for parent, group in children.items()}
     turn = 2 * math.pi / max(1, sum(widths.values()))
     start = -math.pi / 2 - turn * next(iter(widths.values())) / 2
     drawn = []
-    for near in [*inner, None]:
-        parent = None if near is None else near.index
-        if near is not None:
-            drawn.append(_moved(near, INNER, start + turn * widths[parent] / 2, centre))
-        for number, neighbour in enumerate(behind[parent]):
-            drawn.append(_moved(neighbour, OUTER, start + turn * (number + 0.5), parent))
+    for direct in [*inner, None]:
+        parent = None if direct is None else direct.index
+        if direct is not None:
+            drawn.append(_placed(direct, INNER, start + turn * widths[parent] / 2, centre))
+        for number, neighbour in enumerate(children[parent]):
+            drawn.append(_placed(neighbour, OUTER, start + turn * (number + 0.5), parent))
         start += turn * widths[parent]
     return drawn
 
 
-def _moved(neighbour: Neighbour, radius: float, angle: float, parent: int | None) -> Neighbour:
+def _placed(neighbour: Neighbour, radius: float, angle: float, parent: int | None) -> Neighbour:
     x, y = radius * math.cos(angle), radius * math.sin(angle)
     return Neighbour(neighbour.index, neighbour.name, neighbour.label, neighbour.margin, x, y, parent)
 
 
-def _about(account: Mapping[str, Any], neighbours: Sequence[Neighbour]) -> str:
+def _subtitle(account: Mapping[str, Any], neighbours: Sequence[Neighbour]) -> str:
     lead = f"lead over {account['runner_up']} {account['sum']['margin']:+.2f}"
     if not neighbours:
         return f"{lead}; no other node counts"
     return f"{lead}; the {len(neighbours)} node(s) that count most, with what each adds to the lead"
 
 
-def _at(x: float, y: float) -> tuple[float, float]:
+def _on_canvas(x: float, y: float) -> tuple[float, float]:
+    """Coordinates around the centre of the picture as those of the SVG."""
     return WIDTH / 2 + x, (HEIGHT - 10) / 2 + y
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], margin: float, widest: float, *, dashed: bool) -> str:
-    (x1, y1), (x2, y2) = _at(*start), _at(*end)
+    (x1, y1), (x2, y2) = _on_canvas(*start), _on_canvas(*end)
     width = 1 + 8 * abs(margin) / widest
     pattern = ' stroke-dasharray="3 5"' if dashed else ""
     return (
@@ -147,7 +150,7 @@ def _line(start: tuple[float, float], end: tuple[float, float], margin: float, w
 
 
 def _dot(point: tuple[float, float], radius: float, fill: str | None, hover: str, ring: str = QUIET) -> str:
-    x, y = _at(*point)
+    x, y = _on_canvas(*point)
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill or "#ffffff"}" stroke="{ring}" '
         f'stroke-width="1.5"><title>{_escaped(hover)}</title></circle>'
@@ -177,10 +180,6 @@ def _legend(colours: Mapping[str, str]) -> list[str]:
         marks += [mark, _text(x + 13, y, _short(name), anchor="start")]
         x += step
     return marks
-
-
-def _one(label: str | None) -> set[str]:
-    return set() if label is None else {label}
 
 
 def _short(text: str) -> str:

@@ -11,10 +11,9 @@ import pytest
 import torch
 
 from gpcn import Graph, TrainConfig, synthesize, train
-from gpcn.explained_model import ExplainedModel
-from gpcn.explanation import explain
-from gpcn.joint_explanation import explain_average
-from gpcn.sentences import sentences
+from gpcn.explanation import explain, explain_average
+from gpcn.explanation.explained_model import ExplainedModel
+from gpcn.explanation.sentences import sentences
 from gpcn.training.runs import Run
 
 LINK_MODELS = ("gpcn-link", "agpcn-link", "multi-gpcn-link")
@@ -24,10 +23,10 @@ NODE = 7
 @pytest.fixture(scope="module")
 def graph() -> Graph:
     """As small and as directed as texas, with more links."""
-    made = synthesize(
+    nameless = synthesize(
         nodes=90, classes=3, degree=6, homophily=0.1, mixing="ring", features=12, directed=True, splits=1, seed=4
     )
-    return replace(made, node_ids=[f"page {number}" for number in range(90)], label_names=("a", "b", "c"))
+    return replace(nameless, node_ids=[f"page {number}" for number in range(90)], label_names=("a", "b", "c"))
 
 
 def trained(graph: Graph, folder: Path, model: str, **settings: Any) -> Run:
@@ -51,17 +50,17 @@ def test_a_link_counts_what_taking_it_away_changes(graph: Graph, tmp_path: Path,
     explained = ExplainedModel.of(run, graph, 0)
     full, weights = lead(explained, account), explained.model.link
     assert isinstance(weights, torch.Tensor)
-    linked = [near for near in account["neighbours"] if near["links"]]
+    linked = [neighbour for neighbour in account["neighbours"] if neighbour["links"]]
     assert len(linked) >= 3
-    for near in linked:
-        row = graph.node_ids.index(near["node"])
+    for neighbour in linked:
+        row = graph.node_ids.index(neighbour["node"])
         with torch.no_grad():
             kept = weights[row].clone()
             weights[row] = 0
             changed = full - lead(explained, account)  # the logits are linear in a node's vector, so this is exact
             weights[row] = kept
-        assert near["links"] == pytest.approx(changed, abs=1e-9)
-    silent = {near["node"] for near in account["neighbours"]} - {near["node"] for near in linked}
+        assert neighbour["links"] == pytest.approx(changed, abs=1e-9)
+    silent = {neighbour["node"] for neighbour in account["neighbours"]} - {neighbour["node"] for neighbour in linked}
     assert silent, "two steps away nodes give something through hops alone"
 
 
@@ -76,28 +75,33 @@ def test_links_are_gradient_times_vector_as_autograd_has_it(graph: Graph, tmp_pa
     difference = logits[names.index(account["predicted"])] - logits[names.index(account["runner_up"])]
     (gradient,) = torch.autograd.grad(difference, weights)
     expected = (gradient * weights).detach().reshape(90, -1).sum(1).numpy()
-    found = np.zeros(90)
-    for near in account["neighbours"]:
-        found[graph.node_ids.index(near["node"])] = near["links"]
+    links = np.zeros(90)
+    for neighbour in account["neighbours"]:
+        links[graph.node_ids.index(neighbour["node"])] = neighbour["links"]
     expected[NODE] = 0  # the node itself is not its neighbour; Ā has a loop
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(links, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", LINK_MODELS)
 def test_neighbours_itself_features_and_bias_are_the_lead(graph: Graph, tmp_path: Path, model: str) -> None:
     run = trained(graph, tmp_path / "run", model, bias=True)
     account = explain(run, graph, f"page {NODE}", top=1000)
-    others = sum(near["margin"] for near in account["neighbours"])
-    itself = sum(near["margin"] for source in account["sources"] for near in source["top"] if near["itself"])
+    others = sum(neighbour["margin"] for neighbour in account["neighbours"])
+    itself = sum(
+        neighbour["margin"] for source in account["sources"] for neighbour in source["top"] if neighbour["itself"]
+    )
     alone = sum(part["margin"] for part in account["parts"] if part["part"] in ("features", "bias"))
     assert others + itself + alone == pytest.approx(account["sum"]["margin"], abs=1e-6)
-    assert all(near["hops"] + near["links"] == pytest.approx(near["margin"]) for near in account["neighbours"])
+    assert all(
+        neighbour["hops"] + neighbour["links"] == pytest.approx(neighbour["margin"])
+        for neighbour in account["neighbours"]
+    )
 
 
 def test_above_all_are_those_who_give_most_over_all_parts(graph: Graph, tmp_path: Path) -> None:
     run = trained(graph, tmp_path / "run", "multi-gpcn-link")
     full = explain(run, graph, f"page {NODE}", top=1000)
-    first, second = sorted(full["neighbours"], key=lambda near: -near["margin"])[:2]
+    first, second = sorted(full["neighbours"], key=lambda neighbour: -neighbour["margin"])[:2]
     short = explain(run, graph, f"page {NODE}", top=1)
     assert len(short["neighbours"]) == 1
     for account in (full, short):  # also where only one is listed
@@ -107,11 +111,11 @@ def test_above_all_are_those_who_give_most_over_all_parts(graph: Graph, tmp_path
 
 
 def test_a_link_that_speaks_for_itself_is_said_to() -> None:
-    near = {"node": "B", "margin": 0.8, "hops": 0.1, "links": 0.7}
+    neighbour = {"node": "B", "margin": 0.8, "hops": 0.1, "links": 0.7}
     account: dict[str, Any] = {
         **{"node": "A", "predicted": "yes", "probability": 0.7, "runner_up": "no", "runner_up_probability": 0.3},
         **{"sum": {"margin": 0.8}, "parts": [{"part": "links", "margin": 0.8}], "features": []},
-        "neighbours": [near, {**near, "node": "C", "margin": 0.2, "hops": 0.3, "links": -0.1}],
+        "neighbours": [neighbour, {**neighbour, "node": "C", "margin": 0.2, "hops": 0.3, "links": -0.1}],
     }
     assert "Above all B (+0.80, by the link itself) and C (+0.20)." in sentences(account)
 
@@ -119,7 +123,9 @@ def test_a_link_that_speaks_for_itself_is_said_to() -> None:
 def test_an_average_has_the_mean_of_its_members(graph: Graph, tmp_path: Path) -> None:
     runs = [trained(graph, tmp_path / "runs" / model, model) for model in ("gpcn-link", "multi-gpcn")]
     both = explain_average(runs, graph, f"page {NODE}", top=1000)
-    total = sum(near["margin"] for near in both["neighbours"])
-    itself = sum(near["margin"] for source in both["sources"] for near in source["top"] if near["itself"])
+    total = sum(neighbour["margin"] for neighbour in both["neighbours"])
+    itself = sum(
+        neighbour["margin"] for source in both["sources"] for neighbour in source["top"] if neighbour["itself"]
+    )
     alone = sum(part["margin"] for part in both["parts"] if part["part"] in ("features", "bias"))
     assert total + itself + alone == pytest.approx(both["sum"]["margin"], abs=1e-6)

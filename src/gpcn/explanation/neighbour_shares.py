@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpcn.explained_model import ExplainedModel
+from gpcn.explanation.explained_model import ExplainedModel
 
 HOPS, LINKS = 0, 1
-NAMED = 2  # that a sentence names: the ones that give most
+IN_SENTENCES = 2  # neighbours that a sentence names: the ones that give most
 
 
 def no_shares(explained: ExplainedModel) -> Tensor:
@@ -30,16 +30,16 @@ def listed_neighbours(explained: ExplainedModel, shares: Tensor, node: int, top:
     total = shares.sum(0)
     total[node] = 0
     largest = total.abs().argsort(descending=True, stable=True)
-    leading = total.argsort(descending=True, stable=True)[:NAMED]
+    leading = total.argsort(descending=True, stable=True)[:IN_SENTENCES]
     chosen = dict.fromkeys([*largest[:top].tolist(), *leading.tolist()])
     return [
         {
-            **explained.named(near),
-            "role": explained.roles[near],
-            "margin": float(total[near]),
-            "hops": float(shares[HOPS, near]),
-            "links": float(shares[LINKS, near]),
+            **explained.node_and_label(other),
+            "role": explained.roles[other],
+            "margin": float(total[other]),
+            "hops": float(shares[HOPS, other]),
+            "links": float(shares[LINKS, other]),
         }
-        for near in sorted(chosen, key=lambda near: -abs(float(total[near])))
-        if shares[:, near].any() and near != node
+        for other in sorted(chosen, key=lambda other: -abs(float(total[other])))
+        if shares[:, other].any() and other != node
     ]

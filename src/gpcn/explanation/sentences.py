@@ -1,4 +1,4 @@
-"""An account of a prediction (`explanation.explain`) in the few sentences that a person would say."""
+"""An account of a prediction (`one_prediction.explain`) in the few sentences that a person would say."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
     largest, reasons, against = _sides(account["parts"])
     if reasons:
         result.append(f"Mostly because of {_listed([_part(part) for part in reasons])}.")
-    behind = sorted((near for near in account["neighbours"] if near["margin"] > 0), key=lambda near: -near["margin"])
-    if behind:
-        result.append(f"Above all {_listed([_neighbour(near) for near in behind])}.")
+    in_favour = [neighbour for neighbour in account["neighbours"] if neighbour["margin"] > 0]
+    in_favour.sort(key=lambda neighbour: -neighbour["margin"])
+    if in_favour:
+        result.append(f"Above all {_listed([_neighbour(neighbour) for neighbour in in_favour])}.")
     features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
     if features:
         result.append(f"Of the features {_listed([_feature(feature) for feature in features])} count most.")
@@ -55,7 +56,7 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
 
 
 def class_sentences(account: Mapping[str, Any]) -> list[str]:
-    """The same for an account of a class (`class_explanation.explain_class`)."""
+    """The same for an account of a class (`per_class.explain_class`)."""
     right = "" if account["right"] is None else f", {account['right']:.0%} of those with a label rightly"
     which = (
         f"predicted {account['class']}{right}"
@@ -79,10 +80,10 @@ def class_sentences(account: Mapping[str, Any]) -> list[str]:
 
 
 def reasons(account: Mapping[str, Any]) -> str:
-    """A line (of `explanation.brief_account`): two parts, a node and a feature that speak most for the class."""
-    largest, behind, _ = _sides(account["parts"])
-    line = _listed([_part(part) for part in behind]) or "nothing speaks for it"
-    extras = [(near["node"], near["margin"]) for near in account["nodes"][:1]]
+    """A line (of `one_prediction.brief_account`): two parts, a node and a feature that speak most for the class."""
+    largest, for_it, _ = _sides(account["parts"])
+    line = _listed([_part(part) for part in for_it]) or "nothing speaks for it"
+    extras = [(node["node"], node["margin"]) for node in account["nodes"][:1]]
     extras += [(feature["feature"], feature["margin"]) for feature in account["features"][:1]]
     named = [f"{name} ({margin:+.2f})" for name, margin in extras if margin > NEGLIGIBLE * largest]
     return "; ".join([line, *named])
@@ -100,9 +101,9 @@ def _part(part: Mapping[str, Any]) -> str:
     return f"{phrase(part['part'])} ({part['margin']:+.2f})"
 
 
-def _neighbour(near: Mapping[str, Any]) -> str:
-    how = ", by the link itself" if abs(near["links"]) > abs(near["hops"]) else ""
-    return f"{near['node']} ({near['margin']:+.2f}{how})"
+def _neighbour(neighbour: Mapping[str, Any]) -> str:
+    how = ", by the link itself" if abs(neighbour["links"]) > abs(neighbour["hops"]) else ""
+    return f"{neighbour['node']} ({neighbour['margin']:+.2f}{how})"
 
 
 def _feature(feature: Mapping[str, Any]) -> str:

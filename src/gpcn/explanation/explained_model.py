@@ -16,7 +16,7 @@ from gpcn.training.fitted import Fitted
 from gpcn.training.runs import Run
 from gpcn.types import ROLES, UNKNOWN
 
-MANY = 20_000
+MOST_COMPARED = 20_000  # names of nodes that a misspelt one is compared with
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class ExplainedModel:
 
     @torch.no_grad()
     def logits(self) -> Tensor:
-        """Of all nodes, `[N, C]`."""
+        """The logits of all nodes, `[N, C]`."""
         output: Tensor = self.model(self.fitted.problem.x, self.fitted.problem.adjacency)
         return output.double()
 
-    def one(self, node: int) -> Tensor:
-        """`[N]`, one for `node`."""
+    def indicator(self, node: int) -> Tensor:
+        """`[N]`, one for `node` and zero for all others."""
         weights = torch.zeros(self.graph.num_nodes, dtype=torch.float64)
         weights[node] = 1
         return weights
@@ -57,12 +57,12 @@ class ExplainedModel:
         names = self.run.graph["feature_names"]
         return f"feature {feature}" if names is None else str(names[feature])
 
-    def named(self, node: int) -> dict[str, str | None]:
+    def node_and_label(self, node: int) -> dict[str, str | None]:
         """What a node and its class are called."""
         label = int(self.graph.labels[node])
         names = self.graph.label_names
-        written = None if label == UNKNOWN else names[label] if names else str(label)
-        return {"node": self.graph.node_ids[node] if self.graph.node_ids else str(node), "label": written}
+        label_name = None if label == UNKNOWN else names[label] if names else str(label)
+        return {"node": self.graph.node_ids[node] if self.graph.node_ids else str(node), "label": label_name}
 
     def header(self, node: int, logits: Tensor, winner: int, runner_up: int) -> dict[str, Any]:
         """What every account of a prediction begins with; `logits` `[C]` are the node's."""
@@ -72,7 +72,7 @@ class ExplainedModel:
             "model": self.run.config.model,
             "graph": self.graph.name,
             "split": self.number,
-            **self.named(node),
+            **self.node_and_label(node),
             "role": self.roles[node],
             "predicted": classes[winner],
             "probability": float(probabilities[winner]),
@@ -83,7 +83,7 @@ class ExplainedModel:
 
 
 def position(graph: Graph, node: str) -> int:
-    """Where the node of this name is; its number is its name where the graph has no names."""
+    """The index of the node of this name; its number is its name where the graph has no names."""
     if graph.node_ids is None:
         if node.isascii() and node.isdigit() and int(node) < graph.num_nodes:
             return int(node)
@@ -93,10 +93,10 @@ def position(graph: Graph, node: str) -> int:
         )
     if node in graph.node_ids:
         return graph.node_ids.index(node)
-    likely = graph.node_ids
-    if len(likely) > MANY:
-        likely = [name for name in likely if name[:2].lower() == node[:2].lower()][:MANY]
-    close = difflib.get_close_matches(node, likely, n=3, cutoff=0.5)
+    candidates = graph.node_ids
+    if len(candidates) > MOST_COMPARED:
+        candidates = [name for name in candidates if name[:2].lower() == node[:2].lower()][:MOST_COMPARED]
+    close = difflib.get_close_matches(node, candidates, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"its nodes are called {graph.node_ids[0]} and so on"
     raise DataError(f"there is no node {node!r} in {graph.name}; {hint}")
 

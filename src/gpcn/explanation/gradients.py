@@ -7,24 +7,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpcn.explained_model import ExplainedModel
-from gpcn.neighbour_shares import HOPS, no_shares
+from gpcn.explanation.explained_model import ExplainedModel
+from gpcn.explanation.neighbour_shares import HOPS, no_shares
 from gpcn.nn.integrated_gradients import IntegratedGradients, integrated_gradients
 
-OWN, OTHERS, WITHOUT, RESIDUAL = "features", "features of others", "links and biases", "residual"
+FEATURES, OTHERS, WITHOUT, RESIDUAL = "features", "features of others", "links and biases", "residual"
 
 
 def account_by_gradients(
     explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int
 ) -> dict[str, Any]:
-    """As `explanation.account_of`, with four parts: the node's own features, those of other nodes, what links and
+    """As `one_prediction.account_of`, with four parts: the node's own features, those of other nodes, what links and
     biases say where all features are zero, and the residual of the approximation."""
     logits = explained.logits()[node]
     winner, runner_up = pair or (int(index) for index in logits.topk(2).indices)
     unit = torch.eye(len(logits), dtype=torch.float64)
     both = {
-        "winner": integrate(explained, explained.one(node), unit[winner]),
-        "margin": integrate(explained, explained.one(node), unit[winner] - unit[runner_up]),
+        "winner": integrate(explained, explained.indicator(node), unit[winner]),
+        "margin": integrate(explained, explained.indicator(node), unit[winner] - unit[runner_up]),
     }
     parts = {share: _parts(result, node) for share, result in both.items()}
     lead = float(logits[winner] - logits[runner_up])
@@ -36,27 +36,27 @@ def account_by_gradients(
         "sum": {"winner": float(logits[winner]), "margin": lead},
         "parts": [
             {"part": name, **{share: parts[share][name] for share in parts}}
-            for name in (OWN, OTHERS, WITHOUT, RESIDUAL)
+            for name in (FEATURES, OTHERS, WITHOUT, RESIDUAL)
         ],
         "sources": _sources(explained, node, {share: result.shares.sum(1) for share, result in both.items()}, top),
         "by_node": by_node,
         "features": _features(explained, both["margin"].shares, node),
         "origins": {
-            "features": parts["margin"][OWN] + parts["margin"][OTHERS],
+            "features": parts["margin"][FEATURES] + parts["margin"][OTHERS],
             WITHOUT: parts["margin"][WITHOUT],
             RESIDUAL: parts["margin"][RESIDUAL],
         },
-        "notes": [*explained.fitted.notes, note(both["margin"], lead)],
+        "notes": [*explained.fitted.notes, approximation_note(both["margin"], lead)],
     }
 
 
 def integrate(explained: ExplainedModel, nodes: Tensor, logits: Tensor) -> IntegratedGradients:
-    """Of a combination of the model's logits on its graph."""
+    """Integrated gradients of the model's logits, weighted by `nodes` `[N]` and `logits` `[C]`, on its graph."""
     problem = explained.fitted.problem
     return integrated_gradients(explained.model, problem.x, problem.adjacency, nodes, logits)
 
 
-def note(result: IntegratedGradients, lead: float) -> str:
+def approximation_note(result: IntegratedGradients, lead: float) -> str:
     """That shares are approximate, and how good they are."""
     return (
         "this model's logits are no sum over hops, so shares are integrated gradients, from all features zero, over "
@@ -65,9 +65,9 @@ def note(result: IntegratedGradients, lead: float) -> str:
 
 
 def _parts(result: IntegratedGradients, node: int) -> dict[str, float]:
-    own = float(result.shares[node].sum())
-    others = float(result.shares.sum()) - own
-    return {OWN: own, OTHERS: others, WITHOUT: result.without, RESIDUAL: result.residual}
+    of_node = float(result.shares[node].sum())
+    others = float(result.shares.sum()) - of_node
+    return {FEATURES: of_node, OTHERS: others, WITHOUT: result.without, RESIDUAL: result.residual}
 
 
 def _sources(explained: ExplainedModel, node: int, shares: dict[str, Tensor], top: int) -> list[dict[str, Any]]:
@@ -77,25 +77,25 @@ def _sources(explained: ExplainedModel, node: int, shares: dict[str, Tensor], to
     nodes = margins.abs().argsort(descending=True, stable=True)[: min(top, int(margins.count_nonzero()))]
     listed = [
         {
-            **explained.named(near),
-            "role": explained.roles[near],
+            **explained.node_and_label(other),
+            "role": explained.roles[other],
             "itself": False,
-            **{share: float(values[near]) for share, values in shares.items()},
+            **{share: float(values[other]) for share, values in shares.items()},
         }
-        for near in nodes.tolist()
+        for other in nodes.tolist()
     ]
     return [{"part": OTHERS, "nodes": int(margins.count_nonzero()), "top": listed}] if listed else []
 
 
 def _features(explained: ExplainedModel, shares: Tensor, node: int) -> list[dict[str, Any]]:
     """The share of the lead that each feature has, the largest first: of the node's own, and of others'."""
-    total, own = shares.sum(0), shares[node]
+    total, of_node = shares.sum(0), shares[node]
     return [
         {
             "feature": explained.feature_name(feature),
             "margin": float(total[feature]),
-            "itself": float(own[feature]),
-            "others": float(total[feature] - own[feature]),
+            "itself": float(of_node[feature]),
+            "others": float(total[feature] - of_node[feature]),
         }
         for feature in total.abs().argsort(descending=True, stable=True).tolist()
         if shares[:, feature].any()
