@@ -17,7 +17,8 @@ from gpcn.cli.inspect import show
 from gpcn.data import catalog
 from gpcn.data.benchmark import is_available, load_dataset
 from gpcn.inspection import inspect
-from gpcn.paper import page, rows
+from gpcn.paper import rows
+from gpcn.paper.results_page import page
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gpcn import save, synthesize
-from gpcn.paper import complexity, theory
-from gpcn.paper.published import FAMILY
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper.measurements import complexity, theory
 from gpcn.paper.rows import read, write
 from gpcn.theory.study import bound_and_gap, bound_and_reached, rank_correlation
 from gpcn.training.config import TrainConfig

@@ -6,15 +6,26 @@ goes on from the best three, and the last few are compared on more splits with t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
 
 from gpcn.nn import zoo
-from gpcn.paper.plans import COMMON, LARGE, SMALL, Choices, Plan, Settings, draw, mutate, own, own_names
-from gpcn.paper.published import DATASETS, METHODS
-from gpcn.paper.scoring import Scored, Scorer
+from gpcn.paper.reference.published import DATASETS, METHODS
+from gpcn.paper.searches.plans import (
+    COMMON,
+    LARGE,
+    SMALL,
+    Choices,
+    Plan,
+    Settings,
+    draw,
+    mutate,
+    relevant_choices,
+    relevant_names,
+)
+from gpcn.paper.searches.scoring import Scorer, SearchResult
 
 PATIENCE = 50
 LARGER, VERY_LARGE = 15_000, 20_000  # nodes; the family's plan is smaller from the first on: its starts are wide
@@ -28,8 +39,8 @@ VERY_LARGE_PLAN = replace(LARGE_PLAN, draws=2, mutations=2, finalists=0, epochs=
 BEYOND_SMALL_PLAN = Plan(draws=8, mutations=4, first=(0, 1), finalists=3, decisive=tuple(range(5)), patience=20)
 BEYOND_PLAN = replace(BEYOND_SMALL_PLAN, draws=6, mutations=3, first=(0,), finalists=2, decisive=(0, 1, 2))
 BEYOND_LARGE_PLAN = replace(BEYOND_PLAN, draws=4, mutations=3, width=64, narrow=True)
-"""Of everything that is not in the paper's tables (`paper.operators`): a smaller budget, again one for all methods but
-the slow ones."""
+"""Of everything that is not in the paper's tables (`measurements.operators`): a smaller budget, again one for all
+methods but the slow ones."""
 BEYOND_SLOW_PLAN = replace(BEYOND_LARGE_PLAN, draws=1, mutations=0, finalists=0, patience=30)
 """A training of theirs takes half a minute and more from a thousand nodes on: our defaults, both starts and a draw, on
 one split. (Trees on chameleon were searched before this exception was made.)"""
@@ -105,15 +116,6 @@ AS_ITS_AUTHORS: dict[str, Settings] = {"gprgnn": {"theta_decay": 0.0}}
 """What holds for all configurations of a method: GPR-GNN trains its coefficients without weight decay."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The best settings, how many were tried, and on which splits they were compared."""
-
-    best: Scored
-    tried: int
-    plan: Plan
-
-
 def baseline_plan(model: str, dataset: str, nodes: int) -> Plan:
     """The plan for a graph of that size, the same for all methods but the exceptions."""
     if model not in METHODS or dataset not in DATASETS:
@@ -131,16 +133,16 @@ def _beyond_the_paper(model: str, nodes: int) -> Plan:
     return BEYOND_PLAN if nodes < LARGE else BEYOND_LARGE_PLAN
 
 
-def search_baseline(model: str, scorer: Scorer) -> Choice:
+def search_baseline(model: str, scorer: Scorer) -> SearchResult:
     """Find settings for `model` by the plan of `scorer`."""
     plan, rng = scorer.plan, np.random.default_rng(crc32(f"{model}|{scorer.dataset}|authors".encode()))
     fixed: Settings = {"patience": PATIENCE, **AS_ITS_AUTHORS.get(model, {})}
-    if "hidden" in own_names(model):
+    if "hidden" in relevant_names(model):
         fixed["hidden"] = 64
     if plan.epochs == VERY_LARGE_PLAN.epochs:
         fixed["epochs"] = 2 * plan.epochs
-    spaces = {each.name: each.space for each in zoo.entry(model).hyperparameters if each.space}
-    choices = plan.choices(own(model, {**spaces, **SPACE}))
+    spaces = {setting.name: setting.space for setting in zoo.entry(model).hyperparameters if setting.space}
+    choices = plan.choices(relevant_choices(model, {**spaces, **SPACE}))
     tried = [fixed, *(fixed | start for start in AUTHORS[model])]
     if (model, scorer.dataset) in AS_THE_FAMILY:
         tried.append(fixed | AS_THE_FAMILY[model, scorer.dataset])
@@ -151,4 +153,4 @@ def search_baseline(model: str, scorer: Scorer) -> Choice:
     if plan.finalists:
         finalists = [scored.settings for scored in ranked[: plan.finalists]]
         ranked = scorer.rank(model, finalists, plan.decisive, long=True)
-    return Choice(ranked[0], len(tried), plan)
+    return SearchResult(ranked[0], tuple(tried))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpcn.errors import ConfigError, near_matches
-from gpcn.paper import published, rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, load_once, why_missing
-from gpcn.paper.recipes import ORIGINS, Origin, Recipe, preferred, recipe
+from gpcn.paper import rows
+from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, load_once, why_missing
+from gpcn.paper.reference import published
+from gpcn.paper.reference.recipes import ORIGINS, Origin, Recipe, preferred, recipe
 from gpcn.paper.rows import Row
 
 KEY = ("dataset", "method", "recipe")
@@ -34,7 +35,7 @@ class Measured:
     splits: list[Row]
 
     def save(self, folder: Path) -> None:
-        """Into `reproduction.csv` and `splits.csv`, beside what is already there."""
+        """Put the rows into `reproduction.csv` and `splits.csv`, beside those already there."""
         rows.write(folder / "reproduction.csv", rows.REPRODUCTION, self.table, KEY)
         rows.write(folder / "splits.csv", rows.SPLITS, self.splits, (*KEY, "split"))
 
@@ -55,18 +56,17 @@ def choose(names: str | None, among: Sequence[str], what: str, *, strict: bool =
 def cells(datasets: Iterable[str], methods: Iterable[str], origins: Iterable[Origin] = ORIGINS) -> list[Cell]:
     """All cells that have a recipe."""
     methods, origins = tuple(methods), tuple(origins)
-    found = []
-    for dataset in datasets:
-        for method in methods:
-            for origin in origins:
-                known = recipe(method, dataset, origin)
-                if known is not None:
-                    found.append(Cell(dataset, method, known))
-    return found
+    return [
+        Cell(dataset, method, chosen)
+        for dataset in datasets
+        for method in methods
+        for origin in origins
+        if (chosen := recipe(method, dataset, origin)) is not None
+    ]
 
 
 def measure(
-    wanted: Sequence[Cell],
+    cells: Sequence[Cell],
     evaluations: Evaluations,
     *,
     splits: Sequence[int] | None = None,
@@ -76,7 +76,7 @@ def measure(
     """Train every cell on `splits` (default: all official ones); a dataset that is not there becomes rows saying so."""
     missing: dict[str, str] = {}
     numbers: dict[str, list[int]] = {}
-    for dataset in dict.fromkeys(cell.dataset for cell in wanted):
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
         if why := why_missing(dataset):
             missing[dataset] = why
             continue
@@ -84,25 +84,24 @@ def measure(
         numbers[dataset] = list(range(count)) if splits is None else sorted(set(splits))
         if max(numbers[dataset]) >= count:
             raise ConfigError(f"there is no split {max(numbers[dataset])}; {dataset} has splits 0 to {count - 1}")
-    asked = [
+    questions = [
         [
             Question(cell.dataset, cell.recipe.config(seed=seed), split)
             for split in numbers.get(cell.dataset, [])[: cell.most_splits]
         ]
-        for cell in wanted
+        for cell in cells
     ]
-    evaluations.answer((question for questions in asked for question in questions), progress)
-    table, single = [], []
-    for cell, questions in zip(wanted, asked, strict=True):
+    groups = answer_groups(evaluations, questions, progress)
+    table, split_rows = [], []
+    for cell, cell_questions, answers in zip(cells, questions, groups, strict=True):
         row = _row(cell)
         if cell.dataset in missing:
             table.append({**row, "splits": 0, "status": missing[cell.dataset]})
             continue
-        answers = evaluations.answer(questions)
         table.append({**row, **rows.summarize(answers), "splits": len(answers), "seeds": seed})
-        for question, answer in zip(questions, answers, strict=True):
-            single.append({**{key: row[key] for key in KEY}, "split": question.split, "seed": seed, **answer})
-    return Measured(table, single)
+        for question, answer in zip(cell_questions, answers, strict=True):
+            split_rows.append({**{key: row[key] for key in KEY}, "split": question.split, "seed": seed, **answer})
+    return Measured(table, split_rows)
 
 
 def _row(cell: Cell) -> Row:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpcn.paper import published
-from gpcn.paper.published import FAMILY
-from gpcn.paper.recipes import validation
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper.reference import published
+from gpcn.paper.reference.recipes import validation
 from gpcn.paper.rows import Row
 
 COLUMNS = (
@@ -96,8 +96,8 @@ def _best_default(defaults: Sequence[Row], dataset: str, runs: Sequence[Row]) ->
         return None
     best = max(complete, key=lambda model: np.mean(complete[model]))
     spread = np.std(complete[best], ddof=1) if len(numbers) > 1 else 0.0
-    beside = {"splits": [int(number) for number in numbers], "auto": np.mean([automatic[number] for number in numbers])}
-    return _scored(best, float(np.mean(complete[best])), float(spread)) | beside
+    where = {"splits": [int(number) for number in numbers], "auto": np.mean([automatic[number] for number in numbers])}
+    return _scored(best, float(np.mean(complete[best])), float(spread)) | where
 
 
 def _tuned_family(
@@ -143,7 +143,7 @@ def section(automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[R
     for row in compared:
         intervals = "; ".join(map(_interval, row["runs"]))
         cells = [row["dataset"], ", ".join(map(str, row["splits"])), f"{row['auto']:.2f}", intervals]
-        cells += [_beside_default(row), _beside(row["tuned"])]
+        cells += [_default_cell(row), _score_cell(row["tuned"])]
         best = row["published"]
         cells += ["–" if best is None else f"{best[0]} {best[1].mean:.2f} ± {best[1].std:.2f}"]
         cells += ["; ".join(run["chosen"] for run in row["runs"])]
@@ -157,11 +157,11 @@ def _summary(compared: Sequence[dict[str, Any]], automatic: Sequence[Row]) -> st
         ("at or above the best default model minus half its std", reaches_default),
         ("at or above the best row of any method in the paper", reaches_published),
     ):
-        known = [(row["dataset"], reaches(row)) for row in compared if reaches(row) is not None]
-        below = [dataset for dataset, reached in known if not reached]
-        if known:
+        decided = [(row["dataset"], reaches(row)) for row in compared if reaches(row) is not None]
+        below = [dataset for dataset, reached in decided if not reached]
+        if decided:
             names = f" (not on {', '.join(below)})" if below else ""
-            parts.append(f"{text} on {len(known) - len(below)} of {len(known)}{names}")
+            parts.append(f"{text} on {len(decided) - len(below)} of {len(decided)}{names}")
     hits, runs = coverage(automatic)
     parts.append(f"the interval that it expects contains the test score in {hits} of {runs} runs")
     commits = sorted({row["commit"] for row in automatic})
@@ -173,16 +173,16 @@ def _interval(run: Row) -> str:
     return text if _covered(run) else f"{text} (missed)"
 
 
-def _beside_default(row: dict[str, Any]) -> str:
+def _default_cell(row: dict[str, Any]) -> str:
     """The best default, and where it was measured if that is not where `auto` was."""
     best = row["default"]
     if best is None or best["splits"] == row["splits"]:
-        return _beside(best)
+        return _score_cell(best)
     where = ", ".join(map(str, best["splits"]))
-    return f"{_beside(best)} (split {where}; auto {best['auto']:.2f})"
+    return f"{_score_cell(best)} (split {where}; auto {best['auto']:.2f})"
 
 
-def _beside(row: dict[str, Any] | None) -> str:
+def _score_cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
     spread = f" ± {row['std']:.2f}" if row["std"] else ""  # one split has none

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpcn.drawing import figure_at
-from gpcn.paper.ablation import METHODS, SWEEPS
+from gpcn.paper.measurements.ablation import METHODS, SWEEPS
 from gpcn.paper.rows import Row
 
 LABELS = {"gamma": "γ", "layers": "L, residual layers", "dropout": "dropout"}
-COLOURS = dict(zip(METHODS, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#666666"), strict=True))  # told apart by all
+# colours that colour-blind readers can keep apart
+COLOURS = dict(zip(METHODS, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#666666"), strict=True))
 MARKS = dict(zip(METHODS, "osD^x", strict=True))
 
 
@@ -27,11 +28,11 @@ def draw(dataset: str, table: Sequence[Row], path: Path) -> None:
                 if not line:
                     continue
                 line.sort(key=lambda row: float(row["value"]))
-                at = [float(row["value"]) for row in line]
+                x = [float(row["value"]) for row in line]
                 mean, std = ([float(row[name]) for row in line] for name in ("mean", "std"))
-                axes.plot(at, mean, color=COLOURS[method], marker=MARKS[method], markersize=4, label=method)
+                axes.plot(x, mean, color=COLOURS[method], marker=MARKS[method], markersize=4, label=method)
                 low, high = ([m + sign * s for m, s in zip(mean, std, strict=True)] for sign in (-1, 1))
-                axes.fill_between(at, low, high, color=COLOURS[method], alpha=0.12, linewidth=0)
+                axes.fill_between(x, low, high, color=COLOURS[method], alpha=0.12, linewidth=0)
             if setting != "dropout":
                 axes.set_xscale("log", base=2)
             axes.set_xticks([float(value) for value in values])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpcn.paper.evaluations import Evaluations, Progress, Question
-from gpcn.paper.plans import Plan, Settings
+from gpcn.paper.searches.plans import Plan, Settings
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import RULES
 
@@ -21,6 +21,14 @@ class Scored:
     settings: Settings
     rule: str
     score: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The best settings of a search, and all that it tried."""
+
+    best: Scored
+    tried: tuple[Settings, ...]
 
 
 @dataclass(frozen=True)
@@ -38,19 +46,19 @@ class Scorer:
         """Best first; a configuration that failed on any split comes last. `long` has twice the epochs."""
         rounds = 2 if long else 1
         length = {"epochs": rounds * self.plan.epochs, "patience": rounds * self.plan.patience}
-        unique = list({tuple(sorted(each.items())): each for each in settings}.values())
-        configs = [TrainConfig.of(model, **{**each, **length}) for each in unique]
+        distinct = list({tuple(sorted(candidate.items())): candidate for candidate in settings}.values())
+        configs = [TrainConfig.of(model, **{**candidate, **length}) for candidate in distinct]
         questions = [Question(self.dataset, config, split, "probe") for config in configs for split in splits]
         answers = iter(self.evaluations.answer(questions, self.progress))
-        found = []
-        for each in unique:
-            of_splits = [next(answers) for _ in splits]
-            means = {rule: _mean(answer.get(rule) for answer in of_splits) for rule in RULES}
+        ranked = []
+        for candidate in distinct:
+            split_answers = [next(answers) for _ in splits]
+            means = {rule: _mean(answer.get(rule) for answer in split_answers) for rule in RULES}
             rule = max(RULES, key=lambda name: means[name])
-            found.append(Scored(each, rule, means[rule]))
-        return sorted(found, key=lambda each: -each.score)
+            ranked.append(Scored(candidate, rule, means[rule]))
+        return sorted(ranked, key=lambda scored: -scored.score)
 
 
 def _mean(values: Iterable[Any]) -> float:
-    found = list(values)
-    return float("-inf") if None in found else float(np.mean(found))
+    scores = list(values)
+    return float("-inf") if None in scores else float(np.mean(scores))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from gpcn.nn.zoo import FAMILY
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
-from gpcn.paper.published import FAMILY
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig
 
@@ -17,7 +17,7 @@ COLUMNS = ("dataset", "model", "printed", "corrected", "reached", "error", "draw
 
 
 def config(model: str) -> TrainConfig:
-    """Narrow, so that climbing is quick."""
+    """The settings of every model here: narrow, so that climbing is quick."""
     return TrainConfig.of(
         model, hidden=16, layers=2, mlp_layers=1, gamma=0.25, dropout=0.0, normalize_features=True, epochs=100
     )
@@ -26,26 +26,26 @@ def config(model: str) -> TrainConfig:
 def measure(datasets: Iterable[str], evaluations: Evaluations, *, progress: Progress | None = None) -> list[Row]:
     """A row per model and dataset, split 0; what is not there says so."""
     missing = {name: why_missing(name) for name in datasets}
-    asked = [
+    questions = [
         Question(name, config(model), SPLIT, "complexity") for name in missing if not missing[name] for model in FAMILY
     ]
     table: list[Row] = [
         {"dataset": name, "model": model, "status": why} for name, why in missing.items() if why for model in FAMILY
     ]
-    for question, answer in zip(asked, evaluations.answer(asked, progress), strict=True):
-        told = {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in answer.items()}
+    for question, answer in zip(questions, evaluations.answer(questions, progress), strict=True):
+        rounded = {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in answer.items()}
         row = {"dataset": question.dataset, "model": question.config.model, "status": answer.get("failed", "")}
-        table.append(row | told)
+        table.append(row | rounded)
     return table
 
 
 def save(table: Sequence[Row], folder: Path) -> None:
-    """Into `complexity.csv`, beside what is already there."""
+    """Put the rows into `complexity.csv`, beside those already there."""
     rows.write(folder / "complexity.csv", COLUMNS, table, ("dataset", "model"))
 
 
 def section(table: Sequence[Row]) -> str:
-    """As Markdown."""
+    """The section of the page, as Markdown."""
     done = [row for row in table if row["reached"]]
     if not done:
         return ""

@@ -17,7 +17,7 @@ from typing import Literal, cast
 
 from gpcn.nn import zoo
 from gpcn.nn.hyperparameters import Value
-from gpcn.paper.published import FAMILY
+from gpcn.nn.zoo import FAMILY
 from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.renamed import merge
 
@@ -47,7 +47,7 @@ class Recipe:
     validation: float | None = None
 
     def config(self, changes: Mapping[str, Value] | None = None, *, seed: int = 0) -> TrainConfig:
-        """As something to train, `changes` on top."""
+        """The settings as something to train, `changes` on top."""
         return TrainConfig.of(self.model, seed=seed, **merge(self.settings, changes or {}))
 
 
@@ -56,22 +56,26 @@ def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:
     zoo.entry(model)
     if origin == "paper":
         return _paper(model, dataset)
-    found = _found().get((model, dataset, "ours"))
-    if found is None and model not in FAMILY:
+    searched = _searched().get((model, dataset, "ours"))
+    if searched is None and model not in FAMILY:
         return Recipe(model, dataset, "ours", {}, "the defaults of gpcn models; no search was run on this dataset")
-    return found
+    return searched
 
 
 def preferred(model: str, dataset: str) -> Recipe | None:
     """The better of the paper's recipe and ours, by crossed validation score."""
-    known = [each for origin in ORIGINS if (each := recipe(model, dataset, origin)) is not None]
-    return max(known, key=lambda each: float("-inf") if each.validation is None else each.validation, default=None)
+    existing = [chosen for origin in ORIGINS if (chosen := recipe(model, dataset, origin)) is not None]
+    return max(existing, key=_validation_or_worst, default=None)
 
 
 def validation(row: Mapping[str, str]) -> float:
     """The crossed validation score of the recipe that a row of results was made with."""
-    found = recipe(row["method"], row["dataset"], cast(Origin, row["recipe"]))
-    return float("-inf") if found is None or found.validation is None else found.validation
+    used = recipe(row["method"], row["dataset"], cast(Origin, row["recipe"]))
+    return _validation_or_worst(used)
+
+
+def _validation_or_worst(chosen: Recipe | None) -> float:
+    return float("-inf") if chosen is None or chosen.validation is None else chosen.validation
 
 
 def printed(model: str, dataset: str) -> dict[str, Value] | None:
@@ -88,15 +92,15 @@ def _paper(model: str, dataset: str) -> Recipe | None:
     settings = printed(model, dataset)
     if settings is None:
         return None
-    found = _found().get((model, dataset, "paper"))
-    if found is None:
+    searched = _searched().get((model, dataset, "paper"))
+    if searched is None:
         return Recipe(model, dataset, "paper", settings, "as printed; what is not printed by default")
-    return Recipe(model, dataset, "paper", {**settings, **found.settings}, found.how, found.validation)
+    return Recipe(model, dataset, "paper", {**settings, **searched.settings}, searched.how, searched.validation)
 
 
 @lru_cache
 def _printed() -> dict[tuple[str, str], dict[str, Value]]:
-    text = resources.files("gpcn.paper").joinpath("hyperparameters.csv").read_text()
+    text = resources.files("gpcn.paper.reference").joinpath("hyperparameters.csv").read_text()
     recipes: dict[tuple[str, str], dict[str, Value]] = {}
     for row in csv.DictReader(text.splitlines()):
         settings = {name: kind(row[column]) for column, (name, kind) in COLUMNS.items() if row[column]}
@@ -106,6 +110,6 @@ def _printed() -> dict[tuple[str, str], dict[str, Value]]:
 
 
 @lru_cache
-def _found() -> dict[tuple[str, str, str], Recipe]:
-    told = json.loads(resources.files("gpcn.paper").joinpath("found.json").read_text())
-    return {(row["model"], row["dataset"], row["origin"]): Recipe(**row) for row in told}
+def _searched() -> dict[tuple[str, str, str], Recipe]:
+    recipes = json.loads(resources.files("gpcn.paper.reference").joinpath("found.json").read_text())
+    return {(row["model"], row["dataset"], row["origin"]): Recipe(**row) for row in recipes}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gpcn.errors import ConfigError
 from gpcn.nn.hyperparameters import Value
+from gpcn.nn.zoo import FAMILY
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
-from gpcn.paper.published import FAMILY
-from gpcn.paper.recipes import Origin, preferred, recipe
+from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_missing
+from gpcn.paper.reference.recipes import Origin, preferred, recipe
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig, setting_names
 
@@ -73,29 +72,29 @@ class Point:
 
 def points(study: Study, methods: Sequence[str] | None = None, origin: Origin | None = None) -> list[Point]:
     """Every value of every setting of `study` that a method has."""
-    found = []
+    listed = []
     for method in study.methods if methods is None else methods:
-        wanted = origin or study.origin
-        base = (recipe(method, study.dataset, wanted) if wanted else None) or preferred(method, study.dataset)
+        source = origin or study.origin
+        base = (recipe(method, study.dataset, source) if source else None) or preferred(method, study.dataset)
         if base is None:
             raise ConfigError(f"there is no recipe for {method} on {study.dataset}")
         names = setting_names(method)
         for setting in (name for name in study.sweeps if name in names):
-            found += [
+            listed += [
                 Point(method, setting, value, base.config({**LENGTH, setting: value}))
                 for value in study.sweeps[setting]
             ]
-    return found
+    return listed
 
 
 def studies(what: str) -> tuple[Study, ...]:
     """The studies of a figure, of the variants, or of `all`."""
-    return tuple(study for name, each in STUDIES.items() for study in each if what in (name, "all"))
+    return tuple(study for name, group in STUDIES.items() for study in group if what in (name, "all"))
 
 
 def measure(
     study: Study,
-    wanted: Sequence[Point],
+    points: Sequence[Point],
     evaluations: Evaluations,
     *,
     splits: Sequence[int] = SPLITS,
@@ -103,17 +102,16 @@ def measure(
 ) -> list[Row]:
     """A row per point. A training that diverges, or a dataset that is not there, is a row that says so."""
     missing = why_missing(study.dataset)
-    asked = [[Question(study.dataset, point.config, split) for split in splits if not missing] for point in wanted]
-    evaluations.answer((question for questions in asked for question in questions), progress)
+    questions = [[Question(study.dataset, point.config, split) for split in splits if not missing] for point in points]
     table = []
-    for point, questions in zip(wanted, asked, strict=True):
-        told: dict[str, Any] = rows.summarize(evaluations.answer(questions))
-        told["status"] = missing or told["status"]
-        same = {"dataset": study.dataset, "method": point.method, "setting": point.setting, "value": point.value}
-        table.append({**same, **told, "splits": len(questions)})
+    for point, answers in zip(points, answer_groups(evaluations, questions, progress), strict=True):
+        summary = rows.summarize(answers)
+        summary["status"] = missing or summary["status"]
+        key = {"dataset": study.dataset, "method": point.method, "setting": point.setting, "value": point.value}
+        table.append({**key, **summary, "splits": len(answers)})
     return table
 
 
 def save(study: Study, table: Sequence[Row], folder: Path) -> None:
-    """Into the study's table in `folder`, beside what is already there."""
+    """Put the rows into the study's table in `folder`, beside those already there."""
     rows.write(folder / study.file, rows.ABLATION, table, KEY)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
-FAMILY = ("gpcn", "gpcn-link", "agpcn", "agpcn-link")
+from gpcn.nn.zoo import FAMILY
+
 BASELINES = ("mlp", "gcn", "sgc", "gprgnn", "h2gcn", "mixhop", "link", "linkx", "gcnii", "appnp")
 METHODS = (*BASELINES, *FAMILY)
 GEOM_GCN = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin")
@@ -27,8 +28,8 @@ class Table:
 
 
 TABLES = {
-    each.name: each
-    for each in (
+    table.name: table
+    for table in (
         Table(
             "table-1", "Features alone or links alone", ("squirrel", "film"), ("mlp", "link", "gcn", "gprgnn", "linkx")
         ),
@@ -50,7 +51,7 @@ class Score:
 @lru_cache
 def scores() -> dict[tuple[str, str], Score]:
     """Every printed result by (dataset, method); what ran out of memory or was not run is absent."""
-    text = resources.files("gpcn.paper").joinpath("published.csv").read_text()
+    text = resources.files("gpcn.paper.reference").joinpath("published.csv").read_text()
     return {
         (row["dataset"], row["method"].lower()): Score(float(row["mean"]), float(row["std"]))
         for row in csv.DictReader(text.splitlines())
@@ -65,5 +66,5 @@ def score(dataset: str, method: str) -> Score | None:
 
 def best(dataset: str) -> tuple[str, Score] | None:
     """The best row of any method that the paper prints for `dataset`."""
-    rows = [(method, found) for (where, method), found in scores().items() if where == dataset]
+    rows = [(method, printed) for (printed_for, method), printed in scores().items() if printed_for == dataset]
     return max(rows, key=lambda row: row[1].mean, default=None)

@@ -12,7 +12,7 @@ import numpy as np
 from gpcn.drawing import figure_at
 from gpcn.nn.hyperparameters import Value
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
+from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_missing
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig
 
@@ -60,20 +60,20 @@ FIXED: dict[str, Value] = {
 
 def points() -> list[tuple[TrainConfig, dict[str, Value]]]:
     """GPCN over depth and γ; GPCN-LINK over μ, which is held where it starts."""
-    found = []
+    listed = []
     for layers in LAYERS:
         for gamma in GAMMAS:
-            where: dict[str, Value] = {"model": "gpcn", "layers": layers, "gamma": gamma, "mu": 1.0}
-            found.append((_config("gpcn", {"layers": layers, "gamma": gamma}), where))
+            key: dict[str, Value] = {"model": "gpcn", "layers": layers, "gamma": gamma, "mu": 1.0}
+            listed.append((_config("gpcn", {"layers": layers, "gamma": gamma}), key))
     for mu in MUS:
         settings: dict[str, Value] = {"layers": 4, "gamma": 0.25, "mu": mu, "learn_mu": False}
-        found.append((_config("gpcn-link", settings), {"model": "gpcn-link", "layers": 4, "gamma": 0.25, "mu": mu}))
-    return found
+        listed.append((_config("gpcn-link", settings), {"model": "gpcn-link", "layers": 4, "gamma": 0.25, "mu": mu}))
+    return listed
 
 
 def _config(model: str, settings: dict[str, Value]) -> TrainConfig:
-    everything: dict[str, Any] = {**FIXED, **settings}
-    return TrainConfig.of(model, **everything)
+    all_settings: dict[str, Any] = {**FIXED, **settings}
+    return TrainConfig.of(model, **all_settings)
 
 
 def measure(
@@ -85,26 +85,23 @@ def measure(
 ) -> list[Row]:
     """A row per point, numbers averaged over splits; what diverges, or is not there, says so."""
     missing = {dataset: why_missing(dataset) for dataset in datasets}
-    wanted = [(dataset, config, where) for dataset in missing for config, where in points()]
-    asked = [
+    cells = [(dataset, config, key) for dataset in missing for config, key in points()]
+    questions = [
         [Question(dataset, config, split, "bound") for split in splits if not missing[dataset]]
-        for dataset, config, _ in wanted
+        for dataset, config, _ in cells
     ]
-    evaluations.answer((question for questions in asked for question in questions), progress)
     table = []
-    for (dataset, _, where), questions in zip(wanted, asked, strict=True):
-        told = _summary(evaluations.answer(questions))
-        told["status"] = missing[dataset] or told["status"]
-        table.append({"dataset": dataset, **where, **told, "splits": len(questions)})
+    for (dataset, _, key), answers in zip(cells, answer_groups(evaluations, questions, progress), strict=True):
+        summary = _summary(answers)
+        summary["status"] = missing[dataset] or summary["status"]
+        table.append({"dataset": dataset, **key, **summary, "splits": len(answers)})
     return table
 
 
 def _summary(answers: Sequence[dict[str, Any]]) -> Row:
     done = [answer for answer in answers if "failed" not in answer]
     row: Row = {"seconds": round(sum(answer["seconds"] for answer in answers), 2)}
-    row["commit"] = " ".join(sorted({answer["commit"] for answer in answers}))
-    failed = [answer["failed"] for answer in answers if "failed" in answer]
-    row["status"] = f"failed on {len(failed)} of {len(answers)} splits: {failed[0]}" if failed else ""
+    row |= {"commit": rows.commits(answers), "status": rows.failure_status(answers)}
     if not done:
         return row
     for name in ("printed", "corrected", "train", "test", "gap", "loss_gap", "epochs"):
@@ -119,7 +116,7 @@ def _summary(answers: Sequence[dict[str, Any]]) -> Row:
 
 
 def save(table: Sequence[Row], folder: Path) -> None:
-    """Into `theory.csv`, beside what is already there."""
+    """Put the rows into `theory.csv`, beside those already there."""
     rows.write(folder / "theory.csv", COLUMNS, table, KEY)
 
 
@@ -127,25 +124,30 @@ def correlations(table: Sequence[Row]) -> list[Row]:
     """Spearman's rank correlation of each bound with the gap and the test score, per dataset, GPCN over depth and γ."""
     from gpcn.theory.study import rank_correlation
 
-    found = []
+    correlated = []
     for dataset in dict.fromkeys(row["dataset"] for row in table):
-        mine = [row for row in table if row["dataset"] == dataset and row["model"] == "gpcn" and row["corrected"]]
-        if len(mine) < 3:
+        measured = _gpcn_rows(table, dataset)
+        if len(measured) < 3:
             continue
         numbers = {
-            name: [float(row[name]) for row in mine]
+            name: [float(row[name]) for row in measured]
             for name in ("printed", "corrected", "gap", "loss_gap", "test", "layers", "gamma", "energy_last")
         }
-        row: Row = {"dataset": dataset, "points": len(mine)}
+        row: Row = {"dataset": dataset, "points": len(measured)}
         for first in ("printed", "corrected", "layers", "gamma"):
             for second in ("gap", "loss_gap", "test", "energy_last"):
                 row[f"{first}~{second}"] = round(rank_correlation(numbers[first], numbers[second]), 2)
-        found.append(row)
-    return found
+        correlated.append(row)
+    return correlated
+
+
+def _gpcn_rows(table: Sequence[Row], dataset: str) -> list[Row]:
+    """The rows of GPCN on `dataset` that have a bound."""
+    return [row for row in table if (row["dataset"], row["model"]) == (dataset, "gpcn") and row["corrected"]]
 
 
 def section(table: Sequence[Row]) -> str:
-    """What was found, as Markdown."""
+    """The section of the page, as Markdown."""
     if not table:
         return ""
     lines = [
@@ -164,9 +166,9 @@ def section(table: Sequence[Row]) -> str:
     lines += ["| dataset | μ | printed | corrected | largest term | train | test | gap |", "| --- |" + " ---: |" * 7]
     for row in table:
         if row["model"] == "gpcn-link" and row["corrected"]:
-            told = [row["dataset"], row["mu"], f"{float(row['printed']):.3g}", f"{float(row['corrected']):.3g}"]
-            told += [row["corrected_dominant"], *(f"{float(row[name]):.1f}" for name in ("train", "test", "gap"))]
-            lines.append("| " + " | ".join(told) + " |")
+            values = [row["dataset"], row["mu"], f"{float(row['printed']):.3g}", f"{float(row['corrected']):.3g}"]
+            values += [row["corrected_dominant"], *(f"{float(row[name]):.1f}" for name in ("train", "test", "gap"))]
+            lines.append("| " + " | ".join(values) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -177,18 +179,18 @@ def draw(table: Sequence[Row], path: Path) -> None:
     with figure_at(path, 3.8 * len(datasets), 6.4) as figure:
         grid = figure.subplots(2, len(datasets), squeeze=False)
         for column, dataset in enumerate(datasets):
-            mine = [row for row in table if (row["dataset"], row["model"]) == (dataset, "gpcn") and row["corrected"]]
+            measured = _gpcn_rows(table, dataset)
             above, below = grid[0][column], grid[1][column]
             for layers in LAYERS:
-                some = [row for row in mine if int(row["layers"]) == layers]
-                if not some:
+                of_depth = [row for row in measured if int(row["layers"]) == layers]
+                if not of_depth:
                     continue
-                bound, gap = ([float(row[name]) for row in some] for name in ("corrected", "gap"))
+                bound, gap = ([float(row[name]) for row in of_depth] for name in ("corrected", "gap"))
                 above.scatter(
                     bound, gap, s=22, color=colours[layers], edgecolors="#333333", linewidths=0.4, label=f"L = {layers}"
                 )
             for gamma, style in ((2.0**-4, ":"), (2.0**-2, "--"), (1.0, "-")):
-                deep = [row for row in mine if int(row["layers"]) == max(LAYERS) and float(row["gamma"]) == gamma]
+                deep = [row for row in measured if int(row["layers"]) == max(LAYERS) and float(row["gamma"]) == gamma]
                 if deep:
                     below.plot(json.loads(deep[0]["energy"]), style, color="#3b528b", label=f"γ = {gamma:g}")
             above.set(xscale="log", xlabel="corrected bound / Q", title=dataset)

@@ -7,13 +7,14 @@ and goes on from the best of all. At the paper's own settings, what the paper le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
 
-from gpcn.paper.plans import (
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper.reference.recipes import printed
+from gpcn.paper.searches.plans import (
     FAMILY_SPACE,
     NEARLY_LINK,
     STARTS_OF_THETA,
@@ -21,21 +22,11 @@ from gpcn.paper.plans import (
     Settings,
     draw,
     mutate,
-    own,
-    own_names,
+    relevant_choices,
+    relevant_names,
 )
-from gpcn.paper.published import FAMILY
-from gpcn.paper.recipes import printed
-from gpcn.paper.scoring import Scored, Scorer
+from gpcn.paper.searches.scoring import Scored, Scorer, SearchResult
 from gpcn.training.config import TrainConfig
-
-
-@dataclass(frozen=True)
-class Found:
-    """The best settings of a round, and all that were tried."""
-
-    best: Scored
-    tried: tuple[Settings, ...]
 
 
 class FamilySearch:
@@ -43,9 +34,9 @@ class FamilySearch:
 
     def __init__(self, scorer: Scorer, *, directed: bool) -> None:
         self.scorer, self.plan, self.directed = scorer, scorer.plan, directed
-        self.first = lru_cache(self._first)
+        self.first_round = lru_cache(self._first_round)
 
-    def _first(self, model: str) -> Found:
+    def _first_round(self, model: str) -> SearchResult:
         plan, rng, choices = self.plan, self._rng(model), self._choices(model)
         rank = self.scorer.rank
         base = printed(model, self.scorer.dataset) or {}
@@ -56,7 +47,7 @@ class FamilySearch:
             *(mutate(starts[1] | narrow, choices, rng) for _ in range(plan.mutations)),
             *(plan.fitted(draw(choices, rng)) for _ in range(plan.draws)),
         ]
-        parents = [plan.fitted(each.settings) for each in rank(model, tried, plan.first)[:3]]
+        parents = [plan.fitted(scored.settings) for scored in rank(model, tried, plan.first)[:3]]
         more = [mutate(parents[i % 3], choices, rng) for i in range(plan.mutations)]
         related = [
             plan.fitted(_translated(model, printed(other, self.scorer.dataset) or {}) | {"normalize_features": True})
@@ -65,50 +56,52 @@ class FamilySearch:
         ]
         if "mu" in choices:
             related.append(plan.fitted(NEARLY_LINK))
-        siblings = [each.settings for each in rank(model, related, plan.first)]
+        siblings = [scored.settings for scored in rank(model, related, plan.first)]
         more += siblings + [mutate(siblings[0], choices, rng) for _ in range(plan.of_siblings)]
-        ours = [each for each in tried + more if each not in starts]
-        finalists = [each.settings for each in rank(model, ours, plan.first)[: plan.finalists]]
-        return Found(rank(model, finalists, plan.last, long=True)[0], tuple(ours))
+        ours = [settings for settings in tried + more if settings not in starts]
+        finalists = [scored.settings for scored in rank(model, ours, plan.first)[: plan.finalists]]
+        return SearchResult(rank(model, finalists, plan.last, long=True)[0], tuple(ours))
 
-    def second(self, model: str) -> Found:
-        """The best settings of ours."""
+    def second_round(self, model: str) -> SearchResult:
+        """The best of what the first round tried, of what it chose for the other models, and of changes of these."""
         plan, rng, choices = self.plan, self._rng(model, "second round"), self._choices(model)
         rank = self.scorer.rank
-        before = self.first(model)
+        first = self.first_round(model)
         others = [
-            _translated(model, _explicit(other, self.first(other).best.settings)) for other in FAMILY if other != model
+            _translated(model, _explicit(other, self.first_round(other).best.settings))
+            for other in FAMILY
+            if other != model
         ]
-        tried = [*before.tried, *others]
-        parents = [each.settings for each in rank(model, tried, plan.first)[:3]]
+        tried = [*first.tried, *others]
+        parents = [scored.settings for scored in rank(model, tried, plan.first)[:3]]
         tried += [mutate(parents[i % 3], choices, rng, 1 + i % 2) for i in range(plan.refinements)]
-        finalists = [each.settings for each in rank(model, tried, plan.first)[: plan.finalists]]
-        final = rank(model, [before.best.settings, *finalists], plan.decisive, long=True)
-        return Found(final[0], tuple(tried))
+        finalists = [scored.settings for scored in rank(model, tried, plan.first)[: plan.finalists]]
+        final = rank(model, [first.best.settings, *finalists], plan.decisive, long=True)
+        return SearchResult(final[0], tuple(tried))
 
-    def left_open(self, model: str) -> Found:
+    def open_settings(self, model: str) -> SearchResult:
         """What serves best where the paper's settings say nothing: feature scale, start of `θ`, direction of edges."""
         rank, base = self.scorer.rank, printed(model, self.scorer.dataset) or {}
-        starts = STARTS_OF_THETA if "adaptive" in own_names(model) else ()
+        starts = STARTS_OF_THETA if "adaptive" in relevant_names(model) else ()
         tried: list[Settings] = [
             {"normalize_features": value, **({"gamma": gamma} if gamma else {})}
             for value in (False, True)
             for gamma in starts or (None,)
             if not (self.plan.narrow and value and gamma not in (None, *STARTS_OF_THETA[-1:]))
         ]
-        ranked = rank(model, [base | each for each in tried], self.plan.first)
+        ranked = rank(model, [base | open_values for open_values in tried], self.plan.first)
         if self.directed:
             tried.append({name: ranked[0].settings[name] for name in tried[0]} | {"symmetrize": True})
-            ranked = rank(model, [base | each for each in tried], self.plan.first)
+            ranked = rank(model, [base | open_values for open_values in tried], self.plan.first)
         if self.plan.narrow:  # at the paper's width a longer comparison would take hours
             final = ranked[0]
         else:
-            final = rank(model, [each.settings for each in ranked[:2]], self.plan.decisive, long=True)[0]
-        chosen = {name: final.settings[name] for each in tried for name in each if name in final.settings}
-        return Found(Scored(chosen, final.rule, final.score), tuple(tried))
+            final = rank(model, [scored.settings for scored in ranked[:2]], self.plan.decisive, long=True)[0]
+        chosen = {name: final.settings[name] for open_values in tried for name in open_values if name in final.settings}
+        return SearchResult(Scored(chosen, final.rule, final.score), tuple(tried))
 
     def _choices(self, model: str) -> Choices:
-        return self.plan.choices(own(model, FAMILY_SPACE))
+        return self.plan.choices(relevant_choices(model, FAMILY_SPACE))
 
     def _rng(self, model: str, *more: str) -> np.random.Generator:
         return np.random.default_rng(crc32("|".join((model, self.scorer.dataset, *more)).encode()))
@@ -116,7 +109,7 @@ class FamilySearch:
 
 def _translated(model: str, settings: Settings) -> Settings:
     """The settings of another model of the family: one polynomial of the adjacency may suit them all."""
-    names = own_names(model)
+    names = relevant_names(model)
     start: Settings = {"adaptive": "relative"} if "adaptive" in names else {}
     return start | {name: value for name, value in settings.items() if name in names}
 
@@ -124,4 +117,4 @@ def _translated(model: str, settings: Settings) -> Settings:
 def _explicit(model: str, settings: Settings) -> Settings:
     """With the defaults of `model`, which another model may not share."""
     config = TrainConfig.of(model, **settings)
-    return {name: config[name] for name in (*FAMILY_SPACE, "adaptive") if name in own_names(model)}
+    return {name: config[name] for name in (*FAMILY_SPACE, "adaptive") if name in relevant_names(model)}

@@ -1,7 +1,7 @@
 """Beyond the paper: banks of operators, blocks, and what practitioners pick instead, on fourteen graphs.
 
-Every method has a search of its own (`paper.baseline_search`); validation nodes alone decide. The family stands beside
-them with its best row by validation.
+Every method has a search of its own (`searches.baseline_search`); validation nodes alone decide. The family stands
+beside them with its best row by validation.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gpcn.nn.zoo import FAMILY
 from gpcn.paper import rows
-from gpcn.paper.baseline_search import DEEP_MODELS
-from gpcn.paper.published import DATASETS as OF_THE_PAPER
-from gpcn.paper.published import FAMILY
-from gpcn.paper.recipes import validation
-from gpcn.paper.reproduction import KEY, Cell, Measured, cells
+from gpcn.paper.measurements.reproduction import KEY, Cell, Measured, cells
+from gpcn.paper.reference.published import DATASETS as OF_THE_PAPER
+from gpcn.paper.reference.recipes import validation
 from gpcn.paper.rows import Row
+from gpcn.paper.searches.baseline_search import DEEP_MODELS
 
 NEW = ("multi-gpcn", "multi-gpcn-link", "deep-gpcn")
 METHODS = (*NEW, "trees", "deep-gcn", "deep-sage", "link", *FAMILY)
@@ -60,7 +60,7 @@ def methods_of(dataset: str) -> tuple[str, ...]:
     return tuple(method for method in METHODS if method not in measured)
 
 
-def wanted(datasets: Sequence[str], methods: Sequence[str]) -> list[Cell]:
+def trained_cells(datasets: Sequence[str], methods: Sequence[str]) -> list[Cell]:
     """The cells that are trained, by the recipes of ours."""
     chosen = [(dataset, [name for name in methods_of(dataset) if name in methods]) for dataset in datasets]
     return [_shortened(cell) for dataset, names in chosen for cell in cells((dataset,), names, ("ours",))]
@@ -72,14 +72,14 @@ def _shortened(cell: Cell) -> Cell:
 
 
 def save(measured: Measured, folder: Path) -> None:
-    """Into `operators.csv`, with LINK and the family on the paper's graphs as `reproduction.csv` has them."""
+    """Put the rows into `operators.csv`; LINK and the family on the paper's graphs are those of `reproduction.csv`."""
     table = rows.read(folder / "reproduction.csv", rows.REPRODUCTION)
-    borrowed = [row for dataset in DATASETS for row in _borrowed(table, dataset)]
-    rows.write(folder / TABLE, rows.REPRODUCTION, [*borrowed, *measured.table], KEY)
+    reproduced = [row for dataset in DATASETS for row in _reproduced(table, dataset)]
+    rows.write(folder / TABLE, rows.REPRODUCTION, [*reproduced, *measured.table], KEY)
     rows.write(folder / SPLITS, rows.SPLITS, measured.splits, (*KEY, "split"))
 
 
-def _borrowed(table: Sequence[Row], dataset: str) -> list[Row]:
+def _reproduced(table: Sequence[Row], dataset: str) -> list[Row]:
     chosen = [row for row in table if row["dataset"] == dataset and row["chosen"] and row["mean"]]
     family = [row for row in chosen if row["method"] in FAMILY]
     best = [max(family, key=validation)] if family else []
@@ -93,7 +93,7 @@ def best_of_family(table: Sequence[Row], dataset: str) -> Row | None:
 
 
 def section(table: Sequence[Row]) -> str:
-    """As Markdown: a row per graph, a column per method."""
+    """The section of the page, as Markdown: a row per graph, a column per method."""
     shown = (*NEW, "trees", "deep-gcn", "deep-sage", "link")
     lines = [
         INTRODUCTION,
@@ -103,10 +103,10 @@ def section(table: Sequence[Row]) -> str:
     for dataset in DATASETS:
         family = best_of_family(table, dataset)
         cells = [family, *(_row(table, dataset, method) for method in shown)]
-        there = [row for row in cells if row is not None and row["mean"]]
-        if not any(row["method"] in NEW for row in there):
+        measured = [row for row in cells if row is not None and row["mean"]]
+        if not any(row["method"] in NEW for row in measured):
             continue
-        best = max(there, key=validation)
+        best = max(measured, key=validation)
         text = [_cell(row, row is best) for row in cells]
         if family is not None:
             text[0] += f"<br>{family['method']}"

@@ -8,10 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpcn.atomic import replacing
-from gpcn.paper import automatic, complexity, figures, learned, operators, published, rows, theory
-from gpcn.paper.ablation import FIGURES
-from gpcn.paper.published import DATASETS, FAMILY, TABLES, Table
-from gpcn.paper.recipes import validation
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper import rows
+from gpcn.paper.measurements import complexity, learned, operators, theory
+from gpcn.paper.measurements.ablation import FIGURES
+from gpcn.paper.reference import published
+from gpcn.paper.reference.published import DATASETS, TABLES, Table
+from gpcn.paper.reference.recipes import validation
+from gpcn.paper.results_page import automatic, figures
 from gpcn.paper.rows import Row
 
 INTRODUCTION = """# Results
@@ -27,15 +31,15 @@ the GPCN family there are two recipes, what the paper prints (with what it leave
 found in two rounds; the tables show the one with the better validation score. The second round, in which each model
 tries what the first found for its siblings, was planned when the test scores of the first were known; it was run for
 all 36 cells of the family alike; deezer-europe and pubmed came later and have smaller searches. Baselines have the
-search of `paper.baseline_search` on cornell, texas, wisconsin, deezer-europe and pubmed, LINK and LINKX also on cora
-and citeseer, GCNII on citeseer, GPR-GNN and LINKX on squirrel, MLP and LINKX on film: the defaults and two settings in
-the style of the method's authors, random draws and changes of the best three, one budget for all methods on a graph: 27
-configurations below 1,000 nodes (the last four compared on ten splits), 18 below 5,000 (three splits), 14 below 15,000
-(ten splits), 22 on pubmed (five splits; MixHop and H2GCN, whose epochs take half a second, ten configurations on one
-split), 7 above (one split). All others keep their first search (so does GCNII on wisconsin, whose first recipe is
-better on the same ten splits), eight configurations of width 64 on two splits (H2GCN on twitch-de, where an epoch takes
-two seconds: one split, 60 epochs). On pubmed SGC and APPNP were searched again from other starts (a larger step; closer
-to the features), because validation scores showed that the first starts had missed.
+search of `paper.searches.baseline_search` on cornell, texas, wisconsin, deezer-europe and pubmed, LINK and LINKX also
+on cora and citeseer, GCNII on citeseer, GPR-GNN and LINKX on squirrel, MLP and LINKX on film: the defaults and two
+settings in the style of the method's authors, random draws and changes of the best three, one budget for all methods on
+a graph: 27 configurations below 1,000 nodes (the last four compared on ten splits), 18 below 5,000 (three splits), 14
+below 15,000 (ten splits), 22 on pubmed (five splits; MixHop and H2GCN, whose epochs take half a second, ten
+configurations on one split), 7 above (one split). All others keep their first search (so does GCNII on wisconsin, whose
+first recipe is better on the same ten splits), eight configurations of width 64 on two splits (H2GCN on twitch-de,
+where an epoch takes two seconds: one split, 60 epochs). On pubmed SGC and APPNP were searched again from other starts
+(a larger step; closer to the features), because validation scores showed that the first starts had missed.
 """
 
 
@@ -54,9 +58,9 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     bounds = rows.read(folder / "theory.csv", theory.COLUMNS)
     reached = rows.read(folder / "complexity.csv", complexity.COLUMNS)
     splits = rows.read(folder / "splits.csv", rows.SPLITS)
-    automatically = rows.read(folder / automatic.TABLE, automatic.COLUMNS)
+    automatic_runs = rows.read(folder / automatic.TABLE, automatic.COLUMNS)
     defaults = rows.read(folder / automatic.DEFAULTS_TABLE, automatic.DEFAULTS)
-    parts += [automatic.section(automatically, defaults, table, splits)]
+    parts += [automatic.section(automatic_runs, defaults, table, splits)]
     beyond = operators.section(rows.read(folder / operators.TABLE, rows.REPRODUCTION))
     parts += [f"## Beyond the paper: operators and blocks\n\n{beyond}" if beyond else ""]
     mixes = learned.section(rows.read(folder / "learned.csv", learned.COLUMNS))
@@ -72,23 +76,24 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     return page
 
 
-def chosen(table: Sequence[Row], dataset: str, method: str) -> Row | None:
+def preferred_row(table: Sequence[Row], dataset: str, method: str) -> Row | None:
     """The row of the recipe that validation prefers, where it was measured on that dataset."""
-    found = [row for row in table if row["dataset"] == dataset and row["method"] == method and row["mean"]]
-    return next((row for row in found if row["chosen"]), found[0] if found else None)
+    measured = [row for row in table if row["dataset"] == dataset and row["method"] == method and row["mean"]]
+    return next((row for row in measured if row["chosen"]), measured[0] if measured else None)
 
 
 def _tables(table: Sequence[Row]) -> Iterable[str]:
-    for each in TABLES.values():
-        datasets = [name for name in each.datasets if any(row["dataset"] == name for row in table)]
+    for printed in TABLES.values():
+        datasets = [name for name in printed.datasets if any(row["dataset"] == name for row in table)]
         if datasets:
-            yield f"## {each.name.replace('-', ' ').capitalize()}: {each.title}\n\n{_grid(each, datasets, table)}\n"
+            heading = f"## {printed.name.replace('-', ' ').capitalize()}: {printed.title}"
+            yield f"{heading}\n\n{_grid(printed, datasets, table)}\n"
 
 
 def _grid(printed: Table, datasets: Sequence[str], table: Sequence[Row]) -> str:
     lines = ["| method | " + " | ".join(datasets) + " |", "| --- |" + " ---: |" * len(datasets)]
-    there = {row["method"] for row in table if row["dataset"] in datasets}
-    for method in (name for name in printed.methods if name in there):
+    measured = {row["method"] for row in table if row["dataset"] in datasets}
+    for method in (name for name in printed.methods if name in measured):
         cells = []
         for dataset in datasets:
             paper = published.score(dataset, method)
@@ -99,12 +104,12 @@ def _grid(printed: Table, datasets: Sequence[str], table: Sequence[Row]) -> str:
 
 
 def _cell(table: Sequence[Row], dataset: str, method: str) -> str:
-    row = chosen(table, dataset, method)
+    row = preferred_row(table, dataset, method)
     if row is None:
-        there = [row for row in table if row["dataset"] == dataset and row["method"] == method]
-        return (there[0]["status"].split(":")[0] or "–") if there else "–"
+        unmeasured = [row for row in table if row["dataset"] == dataset and row["method"] == method]
+        return (unmeasured[0]["status"].split(":")[0] or "–") if unmeasured else "–"
     paper = published.score(dataset, method)
-    text = _pair(row)
+    text = _mean_and_std(row)
     return f"**{text}**" if paper is not None and float(row["mean"]) >= paper.mean else text
 
 
@@ -116,15 +121,15 @@ def _against_paper(table: Sequence[Row]) -> str:
     ]
     for dataset in DATASETS:
         for method in FAMILY:
-            row, paper = chosen(table, dataset, method), published.score(dataset, method)
+            row, paper = preferred_row(table, dataset, method), published.score(dataset, method)
             if row is None or paper is None:
                 continue
-            others = [each for each in table if each["dataset"] == dataset and each["method"] == method]
-            other = next((each for each in others if each["recipe"] != row["recipe"]), None)
+            recipes = [line for line in table if line["dataset"] == dataset and line["method"] == method]
+            other = next((line for line in recipes if line["recipe"] != row["recipe"]), None)
             settings = " ".join(f"{key}={value}" for key, value in json.loads(row["settings"]).items())
-            cells = [dataset, method, row["recipe"], _pair(row), f"{paper.mean:.2f} ± {paper.std:.2f}"]
+            cells = [dataset, method, row["recipe"], _mean_and_std(row), f"{paper.mean:.2f} ± {paper.std:.2f}"]
             cells += [verdict(float(row["mean"]), paper.mean, paper.std)]
-            cells += [f"{other['recipe']}: {_pair(other)}" if other and other["mean"] else "–", f"`{settings}`"]
+            cells += [f"{other['recipe']}: {_mean_and_std(other)}" if other and other["mean"] else "–", f"`{settings}`"]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n" if len(lines) > 3 else ""
 
@@ -137,12 +142,12 @@ def verdict(mean: float, paper_mean: float, paper_std: float) -> str:
 
 
 def _against_best(table: Sequence[Row]) -> str:
-    made = best_table(table)
+    comparison = best_table(table)
     return (
         "## The best of the family against the best row of the paper\n\n"
         "The member of the family is chosen by validation score; the last column names the one with the highest test "
-        f"mean, which nobody can choose.\n\n{made}\n"
-        if made
+        f"mean, which nobody can choose.\n\n{comparison}\n"
+        if comparison
         else ""
     )
 
@@ -154,16 +159,16 @@ def best_table(table: Sequence[Row]) -> str:
         "| --- | --- | ---: | --- | ---: | --- |",
     ]
     for dataset in DATASETS:
-        found = [row for row in (chosen(table, dataset, method) for method in FAMILY) if row is not None]
+        family = [row for row in (preferred_row(table, dataset, method) for method in FAMILY) if row is not None]
         best = published.best(dataset)
-        if not found or best is None:
+        if not family or best is None:
             continue
-        row, top = max(found, key=validation), max(found, key=lambda each: float(each["mean"]))
+        row, top = max(family, key=validation), max(family, key=lambda member: float(member["mean"]))
         method, score = best
         difference = float(row["mean"]) - score.mean
-        other = "the same" if top is row else f"{top['method']} {_pair(top)}"
+        other = "the same" if top is row else f"{top['method']} {_mean_and_std(top)}"
         lines.append(
-            f"| {dataset} | {row['method']} ({row['recipe']}) | {_pair(row)} "
+            f"| {dataset} | {row['method']} ({row['recipe']}) | {_mean_and_std(row)} "
             f"| {method} {score.mean:.2f} ± {score.std:.2f} | {difference:+.2f} | {other} |"
         )
     return "\n".join(lines) if len(lines) > 2 else ""
@@ -190,8 +195,8 @@ def _variants(table: Sequence[Row]) -> str:
     ]
     for dataset, method, setting in dict.fromkeys((row["dataset"], row["method"], row["setting"]) for row in table):
         line = [row for row in table if (row["dataset"], row["method"], row["setting"]) == (dataset, method, setting)]
-        told = " · ".join(f"{row['value']}: {_pair(row) if row['mean'] else row['status']}" for row in line)
-        lines.append(f"| {dataset} | {method} | {setting} | {told} |")
+        values = " · ".join(f"{row['value']}: {_mean_and_std(row) if row['mean'] else row['status']}" for row in line)
+        lines.append(f"| {dataset} | {method} | {setting} | {values} |")
     return "\n".join(lines) + "\n" if table else ""
 
 
@@ -213,17 +218,18 @@ def _cost(tables: Mapping[str, Sequence[Row]]) -> str:
     for what, measured in tables.items():
         done = [row for row in measured if row["seconds"]]
         if done:
-            mine = sum(float(row["seconds"]) for row in done) / 3600
-            hours += mine
+            table_hours = sum(float(row["seconds"]) for row in done) / 3600
+            hours += table_hours
             trainings = sum(int(row["splits"]) for row in done)
             commits = sorted({commit for row in done for commit in row["commit"].split()})
             lines.append(
-                f"- {what}: {trainings:,} trainings, {mine:.2f} hours of one thread, at commit {', '.join(commits)}"
+                f"- {what}: {trainings:,} trainings, {table_hours:.2f} hours of one thread, "
+                f"at commit {', '.join(commits)}"
             )
     text = f"Together {hours:.2f} hours of one thread; two cores need {hours / 2:.1f} hours for `gpcn reproduce all`."
     lines.append("\n" + text)
     return "\n".join(lines) + "\n"
 
 
-def _pair(row: Row) -> str:
+def _mean_and_std(row: Row) -> str:
     return f"{float(row['mean']):.2f} ± {float(row['std']):.2f}"

@@ -16,8 +16,8 @@ import torch
 from gpcn.nn import zoo
 from gpcn.nn.randomness import drawing_from
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
-from gpcn.paper.recipes import Recipe, preferred
+from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_missing
+from gpcn.paper.reference.recipes import Recipe, preferred
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig
 
@@ -60,10 +60,9 @@ def measure(
         [Question(dataset, recipe.config(), split) for split in splits if not missing[dataset]]
         for dataset, recipe in cells
     ]
-    evaluations.answer((question for cell in questions for question in cell), progress)
     return [
-        _row(dataset, recipe, evaluations.answer(asked), missing[dataset])
-        for (dataset, recipe), asked in zip(cells, questions, strict=True)
+        _row(dataset, recipe, answers, missing[dataset])
+        for (dataset, recipe), answers in zip(cells, answer_groups(evaluations, questions, progress), strict=True)
     ]
 
 
@@ -79,9 +78,9 @@ def _row(dataset: str, recipe: Recipe, answers: Sequence[dict[str, Any]], missin
         row |= {"mu_std": round(float(np.std(mixes)), 4)}
     if "adaptive" in config.hyperparameters:
         learned = np.mean([answer["coefficients"] for answer in answers], axis=0)
-        row |= {"theta_start": _listed(starting_coefficients(config)), "theta": _listed(learned)}
+        row |= {"theta_start": _as_json(starting_coefficients(config)), "theta": _as_json(learned)}
     seconds = round(sum(answer["seconds"] for answer in answers), 1)
-    return row | {"seconds": seconds, "commit": " ".join(sorted({answer["commit"] for answer in answers}))}
+    return row | {"seconds": seconds, "commit": rows.commits(answers)}
 
 
 def starting_coefficients(config: TrainConfig) -> list[float]:
@@ -92,17 +91,17 @@ def starting_coefficients(config: TrainConfig) -> list[float]:
     return [] if coefficients is None else [float(value) for value in coefficients]
 
 
-def _listed(values: Iterable[float]) -> str:
+def _as_json(values: Iterable[float]) -> str:
     return json.dumps([float(f"{value:.4g}") for value in values])
 
 
 def save(table: Sequence[Row], folder: Path) -> None:
-    """Into `learned.csv`, beside what is already there."""
+    """Put the rows into `learned.csv`, beside those already there."""
     rows.write(folder / "learned.csv", COLUMNS, table, KEY)
 
 
 def section(table: Sequence[Row]) -> str:
-    """As Markdown."""
+    """The section of the page, as Markdown."""
     done = [row for row in table if row["mu"] or row["theta"]]
     if not done:
         return ""
@@ -116,10 +115,10 @@ def section(table: Sequence[Row]) -> str:
     for row in done:
         mix = f"{float(row['mu']):.3f} ± {float(row['mu_std']):.3f}" if row["mu"] else "–"
         start = f"{float(row['mu_start']):g}" if row["mu"] else "–"
-        thetas = [_spelled(row[name]) if row[name] else "–" for name in ("theta_start", "theta")]
+        thetas = [_as_text(row[name]) if row[name] else "–" for name in ("theta_start", "theta")]
         lines.append(f"| {row['dataset']} | {row['method']} | {start} | {mix} | {thetas[0]} | {thetas[1]} |")
     return "\n".join(lines) + "\n"
 
 
-def _spelled(values: str) -> str:
+def _as_text(values: str) -> str:
     return ", ".join(f"{value:.3g}" for value in json.loads(values))
