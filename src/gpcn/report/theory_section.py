@@ -10,7 +10,7 @@ from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain, whi
 from gpcn.report.materials import TheoryMaterial
 from gpcn.report.tables import Cell, Table, number
 from gpcn.report.templating import render
-from gpcn.theory.document import TheoryDocument, Version
+from gpcn.theory.document import StoredBound, TheoryDocument
 
 SIDES = (("printed", "as printed", "$series-5"), ("corrected", "as the proof supports", "$series-1"))
 
@@ -74,7 +74,7 @@ def _sums(found: TheoryDocument) -> Figure:
     return Figure("Sums of powers", about, [line], layout)
 
 
-def _tiles(found: TheoryDocument, bounds: dict[str, Version]) -> list[tuple[str, str, str]]:
+def _tiles(found: TheoryDocument, bounds: dict[str, StoredBound]) -> list[tuple[str, str, str]]:
     tiles = []
     if found.train is not None and found.test is not None:
         tiles.append(("measured gap", f"{found.train - found.test:.2f}", "training minus test score, points"))
@@ -89,11 +89,11 @@ def _tiles(found: TheoryDocument, bounds: dict[str, Version]) -> list[tuple[str,
     return tiles
 
 
-def _terms(bounds: dict[str, Version]) -> list[str]:
+def _terms(bounds: dict[str, StoredBound]) -> list[str]:
     return list(dict.fromkeys(name for side, _, _ in SIDES for name in bounds[side].terms))
 
 
-def _chart(bounds: dict[str, Version]) -> Figure:
+def _chart(bounds: dict[str, StoredBound]) -> Figure:
     names = _terms(bounds)
     traces: list[Trace] = []
     for side, words, colour in SIDES:
@@ -117,7 +117,7 @@ def _chart(bounds: dict[str, Version]) -> Figure:
     return Figure("Terms of the bound", about, traces, layout, height_of(2 * len(names), 320))
 
 
-def _table(bounds: dict[str, Version]) -> Table:
+def _table(bounds: dict[str, StoredBound]) -> Table:
     def cells(label: str, values: Sequence[float | None]) -> list[Cell]:
         return [Cell(label), *(Cell("–") if value is None else Cell(f"{value:,.4g}", value) for value in values)]
 
