@@ -66,7 +66,7 @@ def matrix(
     across: str = "",
     diverging: bool = False,
 ) -> tuple[list[Trace], dict[str, Any]]:
-    """A heat map with its numbers written in where there is room; `hover` has places for row, column and number."""
+    """A heat map with its numbers written in where there is room; `hover` is a format of row, column and number."""
     finite = [abs(value) for row in values for value in row if value is not None]
     top = max(finite, default=1.0) or 1.0
     scale = [[0, "$minus"], [0.5, "$middle"], [1, "$plus"]] if diverging else [[0, "$heat-low"], [1, "$heat-high"]]

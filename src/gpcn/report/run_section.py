@@ -133,17 +133,17 @@ def _reliability(run: Run, graph: Graph) -> Figure:
 
 
 def _classes(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Table:
-    hits, given, found = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    hits, actual, predicted = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
     rows = []
-    for place, name in enumerate(names):
-        both = given[place] + found[place]
+    for index, name in enumerate(names):
+        both = actual[index] + predicted[index]
         rows.append(
             [
                 Cell(name),
-                number(int(given[place]), 0),
-                number(hits[place] / found[place] if found[place] else None),
-                number(hits[place] / given[place] if given[place] else None),
-                number(2 * hits[place] / both if both else None),
+                number(int(actual[index]), 0),
+                number(hits[index] / predicted[index] if predicted[index] else None),
+                number(hits[index] / actual[index] if actual[index] else None),
+                number(2 * hits[index] / both if both else None),
             ]
         )
     columns = ("class", "test nodes", "precision", "recall", "F1")

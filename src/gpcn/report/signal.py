@@ -64,10 +64,10 @@ def _sentence(leads: Leads) -> str:
     means = leads.mean(np.ones_like(leads.right))
     named = [(name, value) for name, value in zip(leads.parts, means, strict=True) if value is not None]
     ranked = sorted(named, key=lambda pair: -abs(pair[1]))
-    told = ", ".join(f"{name} {signed(value)}" for name, value in ranked[:MENTIONED])
+    listed = ", ".join(f"{name} {signed(value)}" for name, value in ranked[:MENTIONED])
     more = f", and {len(ranked) - MENTIONED} smaller part(s)" if len(ranked) > MENTIONED else ""
     total = sum(value for _, value in named)
-    return f"On average the predicted class leads the runner-up by {total:.2f}, made up of {told}{more}."
+    return f"On average the predicted class leads the runner-up by {total:.2f}, made up of {listed}{more}."
 
 
 def _outcomes(leads: Leads) -> Figure:
@@ -96,7 +96,7 @@ def _outcomes(leads: Leads) -> Figure:
 
 
 def _by_class(leads: Leads, names: tuple[str, ...]) -> Figure:
-    values = [plain(leads.mean(leads.labels == place), 4) for place in range(len(names))]
+    values = [plain(leads.mean(leads.labels == label), 4) for label in range(len(names))]
     written = [["–" if value is None else signed(value) for value in row] for row in values]
     data, layout = matrix(
         values, names, leads.parts, written=written, hover="{0}, {1}: {2}", down="class", diverging=True
@@ -144,9 +144,9 @@ def _mixes(mixes: list[tuple[int, float]]) -> Figure:
 
 def _table(leads: Leads, names: tuple[str, ...]) -> Table:
     rows = []
-    for place, name in enumerate(names):
+    for label, name in enumerate(names):
         for outcome, chosen in (("right", leads.right), ("wrong", ~leads.right)):
-            among = chosen & (leads.labels == place)
+            among = chosen & (leads.labels == label)
             if among.any():
                 means = leads.mean(among)
                 total = sum(value or 0.0 for value in means)

@@ -17,36 +17,36 @@ SIDES = (("printed", "as printed", "$series-5"), ("corrected", "as the proof sup
 
 def section(material: TheoryMaterial) -> Markup:
     """The section of one document."""
-    found = material.found
-    figures = [_density(found), _sums(found)]
-    bounds = found.bounds
+    document = material.document
+    figures = [_density(document), _sums(document)]
+    bounds = document.bounds
     return render(
         "theory.html",
-        found=found,
-        tiles=[] if bounds is None else _tiles(found, bounds),
+        document=document,
+        tiles=[] if bounds is None else _tiles(document, bounds),
         figures=figures,
         terms=None if bounds is None else _chart(bounds),
         table=None if bounds is None else _table(bounds),
-        sums=_sums_table(found),
+        sums=_sums_table(document),
     )
 
 
-def _what(found: TheoryDocument) -> str:
-    return "singular values" if found.of == "singular" else "eigenvalues"
+def _what(document: TheoryDocument) -> str:
+    return "singular values" if document.of == "singular" else "eigenvalues"
 
 
-def _density(found: TheoryDocument) -> Figure:
-    widths = [high - low for low, high in zip(found.edges[:-1], found.edges[1:], strict=True)]
-    middles = [low + width / 2 for low, width in zip(found.edges[:-1], widths, strict=True)]
+def _density(document: TheoryDocument) -> Figure:
+    widths = [high - low for low, high in zip(document.edges[:-1], document.edges[1:], strict=True)]
+    middles = [low + width / 2 for low, width in zip(document.edges[:-1], widths, strict=True)]
     bars: Trace = {
         "type": "bar",
         "x": plain(middles),
-        "y": plain([share or None for share in found.shares]),
+        "y": plain([share or None for share in document.shares]),
         "width": plain(widths),
         "marker": {"color": "$series-1"},
         "hovertemplate": "%{y:.2%} near %{x:.2f}<extra></extra>",
     }
-    what = _what(found)
+    what = _what(document)
     about = f"The share of all {what} of the normalized adjacency that lie in each range, on a logarithmic scale."
     layout = {
         "bargap": 0,
@@ -56,35 +56,35 @@ def _density(found: TheoryDocument) -> Figure:
     return Figure("Spectrum", about, [bars], layout)
 
 
-def _sums(found: TheoryDocument) -> Figure:
-    powers = list(range(1, len(found.power_sums)))
+def _sums(document: TheoryDocument) -> Figure:
+    powers = list(range(1, len(document.power_sums)))
     line: Trace = {
         "type": "scatter",
         "mode": "lines+markers",
         "x": powers,
-        "y": plain(found.power_sums[1:]),
-        "error_y": whiskers(found.errors[1:]),
+        "y": plain(document.power_sums[1:]),
+        "error_y": whiskers(document.errors[1:]),
         "line": {"color": "$series-3"},
         "marker": {"color": "$series-3", "size": 7},
         "hovertemplate": "k = %{x}: %{y:,.5g}<extra></extra>",
     }
-    about = f"The sum of the k-th powers of {_what(found)}, which the printed bound grows with; {found.method}."
+    about = f"The sum of the k-th powers of {_what(document)}, which the printed bound grows with; {document.method}."
     ticks = {"title": {"text": "k"}, "dtick": max(1, len(powers) // 8), "zeroline": False}
     layout = {"xaxis": ticks, "yaxis": {"rangemode": "tozero", "title": {"text": "Σ|λ|^k"}}}
     return Figure("Sums of powers", about, [line], layout)
 
 
-def _tiles(found: TheoryDocument, bounds: dict[str, StoredBound]) -> list[tuple[str, str, str]]:
+def _tiles(document: TheoryDocument, bounds: dict[str, StoredBound]) -> list[tuple[str, str, str]]:
     tiles = []
-    if found.train is not None and found.test is not None:
-        tiles.append(("measured gap", f"{found.train - found.test:.2f}", "training minus test score, points"))
-        tiles.append(("test", f"{found.test:.2f}", f"training {found.train:.2f}; split {found.split}"))
+    if document.train is not None and document.test is not None:
+        tiles.append(("measured gap", f"{document.train - document.test:.2f}", "training minus test score, points"))
+        tiles.append(("test", f"{document.test:.2f}", f"training {document.train:.2f}; split {document.split}"))
     for name, words, _ in SIDES:
         tiles.append(
             (f"bound {words}", f"{bounds[name].total:,.3g}", f"over Q; largest: {_words(bounds[name].dominant)}")
         )
-    if found.reached is not None:
-        mean, error = found.reached
+    if document.reached is not None:
+        mean, error = document.reached
         tiles.append(("reached", f"{mean:,.3g}", f"± {error:.2g} by random signs; a lower estimate"))
     return tiles
 
@@ -128,11 +128,11 @@ def _table(bounds: dict[str, StoredBound]) -> Table:
     return Table(columns, rows, numeric=frozenset(columns[1:]))
 
 
-def _sums_table(found: TheoryDocument) -> Table:
+def _sums_table(document: TheoryDocument) -> Table:
     columns = ("k", "Σ|λ|^k", "within")
     rows = [
         [number(k, 0), Cell(f"{value:,.6g}", value), Cell(f"± {error:.2g}" if error else "exact", error)]
-        for k, (value, error) in enumerate(zip(found.power_sums, found.errors, strict=True))
+        for k, (value, error) in enumerate(zip(document.power_sums, document.errors, strict=True))
         if k
     ]
     return Table(columns, rows, numeric=frozenset(columns))

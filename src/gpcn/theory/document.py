@@ -17,7 +17,7 @@ BOUND, SPECTRUM = "gpcn bound", "gpcn spectrum"
 
 @dataclass(frozen=True)
 class StoredBound:
-    """A bound of a document: its terms, their sum over `Q`, and how far the test error may exceed the training error."""
+    """A bound: its terms, their sum over `Q`, and by how much the test error may exceed the training error."""
 
     terms: dict[str, float]
     total: float
