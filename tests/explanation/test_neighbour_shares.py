@@ -42,6 +42,13 @@ def lead(explained: ExplainedModel, account: dict[str, Any]) -> float:
     return float(logits[winner] - logits[runner_up])
 
 
+def assert_nodes_and_features_are_the_lead(account: dict[str, Any]) -> None:
+    others = sum(neighbour["margin"] for neighbour in account["neighbours"])
+    itself = sum(node["margin"] for source in account["sources"] for node in source["top"] if node["itself"])
+    alone = sum(part["margin"] for part in account["parts"] if part["part"] in ("features", "bias"))
+    assert others + itself + alone == pytest.approx(account["sum"]["margin"], abs=1e-6)
+
+
 @pytest.mark.parametrize("bias", [False, True], ids=["without-bias", "with-bias"])
 @pytest.mark.parametrize("model", LINK_MODELS)
 def test_a_link_counts_what_taking_it_away_changes(graph: Graph, tmp_path: Path, model: str, bias: bool) -> None:
@@ -86,12 +93,7 @@ def test_links_are_gradient_times_vector_as_autograd_has_it(graph: Graph, tmp_pa
 def test_neighbours_itself_features_and_bias_are_the_lead(graph: Graph, tmp_path: Path, model: str) -> None:
     run = trained(graph, tmp_path / "run", model, bias=True)
     account = explain(run, graph, f"page {NODE}", top=1000)
-    others = sum(neighbour["margin"] for neighbour in account["neighbours"])
-    itself = sum(
-        neighbour["margin"] for source in account["sources"] for neighbour in source["top"] if neighbour["itself"]
-    )
-    alone = sum(part["margin"] for part in account["parts"] if part["part"] in ("features", "bias"))
-    assert others + itself + alone == pytest.approx(account["sum"]["margin"], abs=1e-6)
+    assert_nodes_and_features_are_the_lead(account)
     assert all(
         neighbour["hops"] + neighbour["links"] == pytest.approx(neighbour["margin"])
         for neighbour in account["neighbours"]
@@ -123,9 +125,4 @@ def test_a_link_that_speaks_for_itself_is_said_to() -> None:
 def test_an_average_has_the_mean_of_its_members(graph: Graph, tmp_path: Path) -> None:
     runs = [trained(graph, tmp_path / "runs" / model, model) for model in ("gpcn-link", "multi-gpcn")]
     both = explain_average(runs, graph, f"page {NODE}", top=1000)
-    total = sum(neighbour["margin"] for neighbour in both["neighbours"])
-    itself = sum(
-        neighbour["margin"] for source in both["sources"] for neighbour in source["top"] if neighbour["itself"]
-    )
-    alone = sum(part["margin"] for part in both["parts"] if part["part"] in ("features", "bias"))
-    assert total + itself + alone == pytest.approx(both["sum"]["margin"], abs=1e-6)
+    assert_nodes_and_features_are_the_lead(both)

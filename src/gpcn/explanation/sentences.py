@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 MOST = 2  # names in a sentence
@@ -40,19 +40,14 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
         f"{account['node']} is predicted {account['predicted']} with {account['probability']:.1%} (next: "
         f"{account['runner_up']}, {account['runner_up_probability']:.1%}), a lead of {lead:+.2f} in the logits."
     ]
-    largest, reasons, against = _sides(account["parts"])
+    _, reasons, _ = _sides(account["parts"])
     if reasons:
         result.append(f"Mostly because of {_listed([_part(part) for part in reasons])}.")
     in_favour = [neighbour for neighbour in account["neighbours"] if neighbour["margin"] > 0]
     in_favour.sort(key=lambda neighbour: -neighbour["margin"])
     if in_favour:
         result.append(f"Above all {_listed([_neighbour(neighbour) for neighbour in in_favour])}.")
-    features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
-    if features:
-        result.append(f"Of the features {_listed([_feature(feature) for feature in features])} count most.")
-    if against:
-        result.append(f"Against it: {_listed([_part(part) for part in against])}.")
-    return result
+    return result + _features_and_objections(account, _feature)
 
 
 def class_sentences(account: Mapping[str, Any]) -> list[str]:
@@ -67,16 +62,10 @@ def class_sentences(account: Mapping[str, Any]) -> list[str]:
         f"{account['nodes']:,} node(s) are {which}; on average the class leads {account['over']} by "
         f"{account['lead']:+.2f} in the logits."
     ]
-    largest, reasons, against = _sides(account["parts"])
+    _, reasons, _ = _sides(account["parts"])
     if reasons:
         result.append(f"A typical node is one of them because of {_listed([_part(part) for part in reasons])}.")
-    features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
-    if features:
-        counted = [f"{feature['feature']} ({feature['margin']:+.2f})" for feature in features]
-        result.append(f"Of the features {_listed(counted)} count most.")
-    if against:
-        result.append(f"Against it: {_listed([_part(part) for part in against])}.")
-    return result
+    return result + _features_and_objections(account, _mean_feature)
 
 
 def reasons(account: Mapping[str, Any]) -> str:
@@ -87,6 +76,18 @@ def reasons(account: Mapping[str, Any]) -> str:
     extras += [(feature["feature"], feature["margin"]) for feature in account["features"][:1]]
     named = [f"{name} ({margin:+.2f})" for name, margin in extras if margin > NEGLIGIBLE * largest]
     return "; ".join([line, *named])
+
+
+def _features_and_objections(account: Mapping[str, Any], described: Callable[[Mapping[str, Any]], str]) -> list[str]:
+    """The last sentences of an account: the features that count most, and the parts that speak against the class."""
+    largest, _, against = _sides(account["parts"])
+    features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
+    result = []
+    if features:
+        result.append(f"Of the features {_listed([described(feature) for feature in features])} count most.")
+    if against:
+        result.append(f"Against it: {_listed([_part(part) for part in against])}.")
+    return result
 
 
 def _sides(parts: Sequence[Mapping[str, Any]]) -> tuple[float, list[Mapping[str, Any]], list[Mapping[str, Any]]]:
@@ -109,6 +110,10 @@ def _neighbour(neighbour: Mapping[str, Any]) -> str:
 def _feature(feature: Mapping[str, Any]) -> str:
     whose = "" if abs(feature["itself"]) >= abs(feature["others"]) else ", of others"
     return f"{feature['feature']} ({feature['margin']:+.2f}{whose})"
+
+
+def _mean_feature(feature: Mapping[str, Any]) -> str:
+    return f"{feature['feature']} ({feature['margin']:+.2f})"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -99,6 +99,20 @@ def matrix(
     return [trace], layout
 
 
+def dotted_line(name: str, x: Sequence[float | None], y: Sequence[float | None]) -> Trace:
+    """A thin dotted line, for what others are compared with."""
+    line = {"dash": "dot", "color": "$quiet", "width": 1}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "line": line,
+        "hoverinfo": "skip",
+    }
+
+
 def whiskers(reach: Sequence[float | None]) -> dict[str, Any]:
     """Lines as long as `reach` to both sides of a point."""
     return {"type": "data", "array": plain(reach), "thickness": 1.5, "width": 4, "color": "$quiet"}
