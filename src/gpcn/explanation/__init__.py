@@ -2,7 +2,8 @@
 
 `explain` splits one prediction into parts (`one_prediction`, or `gradients` where a model's logits are no sum over
 hops), `explain_average` does so for the average of several runs (`average`), `explain_class` for all nodes of a class
-(`per_class`). `sentences` puts an account into words, `ego_picture` into a picture.
+(`per_class`), `lead_parts` for all nodes at once (`all_nodes`). `sentences` puts an account into words,
+`ego_picture` into a picture.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from gpcn.explanation.all_nodes import LeadParts, lead_parts, power_names
 from gpcn.explanation.average import explain_average
 from gpcn.explanation.explainable import can_be_explained, chosen_split, why_not
-from gpcn.explanation.lead_parts import LeadParts, lead_parts, power_names
 from gpcn.explanation.one_prediction import explain
 from gpcn.explanation.per_class import explain_class
 

@@ -52,8 +52,8 @@ def sample(graph: Graph) -> Integers:
         if node in chosen:
             continue
         chosen[node] = None
-        near = links.indices[links.indptr[node] : links.indptr[node + 1]]
-        waiting += near[rng.permutation(near.size)[:BRANCHES]].tolist()
+        neighbours = links.indices[links.indptr[node] : links.indptr[node + 1]]
+        waiting += neighbours[rng.permutation(neighbours.size)[:BRANCHES]].tolist()
     return np.sort(np.fromiter(chosen, dtype=np.int64))
 
 

@@ -31,7 +31,7 @@ def section(material: TheoryMaterial) -> Markup:
     )
 
 
-def _what(document: TheoryDocument) -> str:
+def _spectrum_values(document: TheoryDocument) -> str:
     return "singular values" if document.of == "singular" else "eigenvalues"
 
 
@@ -46,7 +46,7 @@ def _density(document: TheoryDocument) -> Figure:
         "marker": {"color": "$series-1"},
         "hovertemplate": "%{y:.2%} near %{x:.2f}<extra></extra>",
     }
-    what = _what(document)
+    what = _spectrum_values(document)
     about = f"The share of all {what} of the normalized adjacency that lie in each range, on a logarithmic scale."
     layout = {
         "bargap": 0,
@@ -68,7 +68,8 @@ def _sums(document: TheoryDocument) -> Figure:
         "marker": {"color": "$series-3", "size": 7},
         "hovertemplate": "k = %{x}: %{y:,.5g}<extra></extra>",
     }
-    about = f"The sum of the k-th powers of {_what(document)}, which the printed bound grows with; {document.method}."
+    values = _spectrum_values(document)
+    about = f"The sum of the k-th powers of {values}, which the printed bound grows with; {document.method}."
     ticks = {"title": {"text": "k"}, "dtick": max(1, len(powers) // 8), "zeroline": False}
     layout = {"xaxis": ticks, "yaxis": {"rangemode": "tozero", "title": {"text": "Σ|λ|^k"}}}
     return Figure("Sums of powers", about, [line], layout)
@@ -81,7 +82,7 @@ def _tiles(document: TheoryDocument, bounds: dict[str, StoredBound]) -> list[tup
         tiles.append(("test", f"{document.test:.2f}", f"training {document.train:.2f}; split {document.split}"))
     for name, words, _ in SIDES:
         tiles.append(
-            (f"bound {words}", f"{bounds[name].total:,.3g}", f"over Q; largest: {_words(bounds[name].dominant)}")
+            (f"bound {words}", f"{bounds[name].total:,.3g}", f"over Q; largest: {_term_title(bounds[name].dominant)}")
         )
     if document.reached is not None:
         mean, error = document.reached
@@ -112,7 +113,7 @@ def _chart(bounds: dict[str, StoredBound]) -> Figure:
         "barmode": "group",
         "showlegend": True,
         "xaxis": {"type": "log", "dtick": 1, "title": {"text": "complexity over Q"}, "exponentformat": "power"},
-        "yaxis": names_axis([_words(name) for name in names], downwards=True),
+        "yaxis": names_axis([_term_title(name) for name in names], downwards=True),
     }
     return Figure("Terms of the bound", about, traces, layout, height_of(2 * len(names), 320))
 
@@ -121,7 +122,7 @@ def _table(bounds: dict[str, StoredBound]) -> Table:
     def cells(label: str, values: Sequence[float | None]) -> list[Cell]:
         return [Cell(label), *(Cell("–") if value is None else Cell(f"{value:,.4g}", value) for value in values)]
 
-    rows = [cells(_words(name), [bounds[side].terms.get(name) for side, _, _ in SIDES]) for name in _terms(bounds)]
+    rows = [cells(_term_title(name), [bounds[side].terms.get(name) for side, _, _ in SIDES]) for name in _terms(bounds)]
     rows.append(cells("sum, over Q", [bounds[side].total for side, _, _ in SIDES]))
     rows.append(cells("test error exceeds training error by at most", [bounds[side].gap for side, _, _ in SIDES]))
     columns = ("term", *(words for _, words, _ in SIDES))
@@ -138,5 +139,5 @@ def _sums_table(document: TheoryDocument) -> Table:
     return Table(columns, rows, numeric=frozenset(columns))
 
 
-def _words(term: str) -> str:
+def _term_title(term: str) -> str:
     return term.replace("_bounded_outputs", ", outputs bounded").replace("_", " ")
