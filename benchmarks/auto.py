@@ -30,8 +30,8 @@ from gpcn import save
 from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 from gpcn.paper import rows
-from gpcn.paper.automatic import COLUMNS, DEFAULTS, DEFAULTS_KEY, DEFAULTS_TABLE, KEY, TABLE
 from gpcn.paper.evaluations import commit
+from gpcn.paper.results_page.automatic import COLUMNS, DEFAULTS, DEFAULTS_KEY, DEFAULTS_TABLE, KEY, TABLE
 from gpcn.training.config import TrainConfig
 from gpcn.training.model_comparison import USUAL_MODELS
 from gpcn.training.runs import train

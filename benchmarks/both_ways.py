@@ -21,10 +21,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import machine
 from benchmarks.performance_page import PAGE, both_ways_table, put_between
+from gpcn.nn.zoo import FAMILY
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations
-from gpcn.paper.published import FAMILY
-from gpcn.paper.reproduction import KEY, Cell, cells, measure
+from gpcn.paper.measurements.reproduction import KEY, Cell, cells, measure
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results"

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import contender, machine
 from benchmarks.performance_page import PAGE, put_between, reproduction_table
 from gpcn import load
-from gpcn.paper.published import FAMILY
-from gpcn.paper.recipes import recipe
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper.reference.recipes import recipe
 
 HERE = Path(__file__).resolve().parent
 SPLITS = HERE.parent / "results" / "splits.csv"

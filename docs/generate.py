@@ -18,13 +18,13 @@ from gpcn.cli.inspect import show
 from gpcn.data import catalog
 from gpcn.data.benchmark import is_available, load_dataset
 from gpcn.inspection import inspect
-from gpcn.paper import page, rows
+from gpcn.paper import rows
+from gpcn.paper.results_page import page
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
-from rooms import rooms_map  # noqa: E402
-
 from benchmarks.performance_page import put_between  # noqa: E402
+from rooms import rooms_map  # noqa: E402
 
 SIZES = {"nodes": "nodes", "edges": "edges", "features": "features", "classes": "classes"}
 AGREEMENT = {

@@ -51,23 +51,11 @@ ALLOWED = {  # room -> rooms of the package it may import
     "distributed": CORE | {"nn", "training", "data", "preparation", "tuning", "distributed"},
     "theory": CORE | {"nn", "training", "theory", "drawing"},
     "paper": CORE | {"data", "nn", "training", "theory", "paper", "drawing"},
-    "explained_model": CORE | {"nn", "training"},
-    "neighbour_shares": {"explained_model"},
-    "gradient_explanation": CORE | {"nn", "explained_model", "neighbour_shares"},
-    "explanation": CORE
-    | {"nn", "training", "sentences", "explained_model", "gradient_explanation", "neighbour_shares"},
-    "sentences": set(),
-    "joint_explanation": CORE | {"training", "explained_model", "explanation", "neighbour_shares", "sentences"},
-    "class_explanation": CORE
-    | {"nn", "training", "explained_model", "explanation", "gradient_explanation", "joint_explanation", "sentences"},
-    "ego_picture": CORE | {"explained_model"},
-    "report": CORE
-    | {"data", "training", "inspection", "text", "tuning", "theory", "report"}
-    | {"explained_model", "explanation", "class_explanation", "sentences"},
+    "explanation": CORE | {"nn", "training", "explanation"},
+    "report": CORE | {"data", "training", "inspection", "tuning", "theory", "explanation", "report"},
     "partial_labels": {"types"},
     "workspace": CORE
-    | {"data", "nn", "training", "distributed", "split_plan", "tuning", "explanation", "joint_explanation"}
-    | {"class_explanation", "report", "workspace"},
+    | {"data", "nn", "training", "distributed", "split_plan", "tuning", "explanation", "report", "workspace"},
     "estimator": CORE | {"partial_labels", "nn", "training", "splits", "tuning"},
 }
 ONLY_IN = {

@@ -19,10 +19,10 @@ def test_twins_are_nodes_with_the_same_two_or_more_links() -> None:
     groups = health.twin_groups(graph)
     assert groups[0] == groups[3]
     assert len(np.unique(groups)) == 5
-    found = health.check(graph)
-    assert found.twin_nodes == 2
-    assert found.train_test_duplicates == (1,)
-    assert any("50% of the test nodes have a duplicate" in warning for warning in found.warnings)
+    condition = health.check(graph)
+    assert condition.twin_nodes == 2
+    assert condition.train_test_duplicates == (1,)
+    assert any("50% of the test nodes have a duplicate" in warning for warning in condition.warnings)
 
 
 def test_different_weights_are_different_links() -> None:
@@ -63,11 +63,11 @@ def test_isolated_nodes_absent_classes_and_constant_features_are_found() -> None
         splits=(SPLIT,),
         label_names=["cat", "dog"],
     )
-    found = health.check(graph)
-    assert found.isolated_nodes == 4
-    assert found.constant_features == 1
-    assert found.classes_missing_from_train == ((0, 1),)
-    assert any("'dog' in split 0" in warning for warning in found.warnings)
+    condition = health.check(graph)
+    assert condition.isolated_nodes == 4
+    assert condition.constant_features == 1
+    assert condition.classes_missing_from_train == ((0, 1),)
+    assert any("'dog' in split 0" in warning for warning in condition.warnings)
     sparse = replace(graph, features=sp.csr_array(graph.features))
     assert health.check(sparse).constant_features == 1
 

@@ -13,14 +13,14 @@ def test_by_hand_on_a_path_of_two_classes() -> None:
     # 0-1-2-3 undirected, classes a a b b: edges aa, ab, bb
     ends = np.array([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
     graph = Graph.from_edges(ends, num_nodes=4, features=np.zeros((4, 1)), labels=np.array([0, 0, 1, 1]))
-    found = homophily.measure(graph)
-    assert found.edge == pytest.approx(2 / 3)
-    assert found.node == pytest.approx((1 + 0.5 + 0.5 + 1) / 4)
-    assert found.class_insensitive == pytest.approx((2 / 3 - 0.5) * 2)
-    assert found.adjusted == pytest.approx((2 / 3 - 0.5) / 0.5)
+    measures = homophily.measure(graph)
+    assert measures.edge == pytest.approx(2 / 3)
+    assert measures.node == pytest.approx((1 + 0.5 + 0.5 + 1) / 4)
+    assert measures.class_insensitive == pytest.approx((2 / 3 - 0.5) * 2)
+    assert measures.adjusted == pytest.approx((2 / 3 - 0.5) / 0.5)
     entropy, joint = np.log(2), np.array([[1 / 3, 1 / 6], [1 / 6, 1 / 3]])
-    assert found.label_informativeness == pytest.approx((joint * np.log(joint / 0.25)).sum() / entropy)
-    np.testing.assert_allclose(found.compatibility, [[2 / 3, 1 / 3], [1 / 3, 2 / 3]])
+    assert measures.label_informativeness == pytest.approx((joint * np.log(joint / 0.25)).sum() / entropy)
+    np.testing.assert_allclose(measures.compatibility, [[2 / 3, 1 / 3], [1 / 3, 2 / 3]])
 
 
 def test_self_loops_unlabelled_ends_and_weights_do_not_count() -> None:
@@ -32,8 +32,14 @@ def test_self_loops_unlabelled_ends_and_weights_do_not_count() -> None:
 
 def test_undefined_is_none_never_zero() -> None:
     no_edges = make_graph(edge_index=np.empty((2, 0), dtype=int))
-    found = homophily.measure(no_edges)
-    assert (found.edge, found.node, found.class_insensitive, found.adjusted, found.label_informativeness) == (None,) * 5
+    measures = homophily.measure(no_edges)
+    assert (
+        measures.edge,
+        measures.node,
+        measures.class_insensitive,
+        measures.adjusted,
+        measures.label_informativeness,
+    ) == (None,) * 5
     one_class = homophily.measure(make_graph(labels=np.zeros(6, int), splits=()))
     assert one_class.edge == 1
     assert (one_class.class_insensitive, one_class.adjusted, one_class.label_informativeness) == (None,) * 3
@@ -59,28 +65,28 @@ def test_each_direction_by_hand() -> None:
     ends = np.array([[0, 1, 1, 2, 5, 1], [2, 2, 3, 0, 0, 1]])
     labels = np.array([0, 0, 1, 1, 1, -1])
     graph = Graph.from_edges(ends, num_nodes=6, features=np.zeros((6, 1)), labels=labels)
-    found = homophily.by_direction(graph)
-    assert found.reciprocated == pytest.approx(2 / 5)  # 0 -> 2 and 2 -> 0, of all that are no loops
-    assert found.outward.coverage == pytest.approx(3 / 5)  # 0, 1 and 2 point to somebody
-    assert found.outward.node == 0
-    assert found.outward.label_informativeness == pytest.approx(1)  # a points to b, b to a
-    assert found.inward.coverage == pytest.approx(3 / 5)  # 2, 3 and 0
-    assert found.inward.label_informativeness == pytest.approx(1)
-    assert homophily.direction_hint(found) is None
+    directions = homophily.by_direction(graph)
+    assert directions.reciprocated == pytest.approx(2 / 5)  # 0 -> 2 and 2 -> 0, of all that are no loops
+    assert directions.outward.coverage == pytest.approx(3 / 5)  # 0, 1 and 2 point to somebody
+    assert directions.outward.node == 0
+    assert directions.outward.label_informativeness == pytest.approx(1)  # a points to b, b to a
+    assert directions.inward.coverage == pytest.approx(3 / 5)  # 2, 3 and 0
+    assert directions.inward.label_informativeness == pytest.approx(1)
+    assert homophily.direction_hint(directions) is None
 
 
 def test_a_node_counts_once_however_many_neighbours_it_has() -> None:
     # a hub of class b is pointed to by three of class a and one of class b, and points to one of class b
     ends = np.array([[1, 2, 3, 4, 0], [0, 0, 0, 0, 4]])
     graph = Graph.from_edges(ends, num_nodes=5, features=np.zeros((5, 1)), labels=np.array([1, 0, 0, 0, 1]))
-    found = homophily.by_direction(graph)
-    assert found.outward.node == pytest.approx(2 / 5)  # 0 and 4, of five that point to somebody
-    assert found.outward.coverage == 1
-    assert found.outward.label_informativeness == pytest.approx(0)  # all point to b
-    assert found.inward.node == pytest.approx((1 / 4 + 1) / 2)
-    assert found.inward.coverage == pytest.approx(2 / 5)
-    assert found.inward.label_informativeness is None  # only nodes of class b are pointed to
-    assert found.reciprocated == pytest.approx(2 / 5)
+    directions = homophily.by_direction(graph)
+    assert directions.outward.node == pytest.approx(2 / 5)  # 0 and 4, of five that point to somebody
+    assert directions.outward.coverage == 1
+    assert directions.outward.label_informativeness == pytest.approx(0)  # all point to b
+    assert directions.inward.node == pytest.approx((1 / 4 + 1) / 2)
+    assert directions.inward.coverage == pytest.approx(2 / 5)
+    assert directions.inward.label_informativeness is None  # only nodes of class b are pointed to
+    assert directions.reciprocated == pytest.approx(2 / 5)
 
 
 def payments() -> Graph:
@@ -109,10 +115,10 @@ def test_a_hint_names_the_setting_where_one_direction_tells_more() -> None:
 
 def test_directions_of_nothing_are_undefined() -> None:
     bare = make_graph(edge_index=np.empty((2, 0), dtype=int))
-    found = homophily.by_direction(bare)
-    assert (found.reciprocated, found.outward.node, found.inward.label_informativeness) == (None,) * 3
-    assert found.outward.coverage == 0
-    assert homophily.direction_hint(found) is None
+    directions = homophily.by_direction(bare)
+    assert (directions.reciprocated, directions.outward.node, directions.inward.label_informativeness) == (None,) * 3
+    assert directions.outward.coverage == 0
+    assert homophily.direction_hint(directions) is None
     unknown = homophily.by_direction(make_graph(labels=np.full(6, -1), splits=()))
     assert unknown.outward.coverage is None
 
@@ -135,8 +141,8 @@ def test_class_insensitive_equals_the_papers_table(name: str, load_dataset) -> N
 @pytest.mark.mirror
 @pytest.mark.parametrize("name", CHARACTERISTICS)
 def test_the_other_measures_equal_the_published_ones(name: str, load_dataset) -> None:
-    found = homophily.measure(load_dataset(name))
-    values = (found.edge, found.node, found.adjusted, found.label_informativeness)
+    measures = homophily.measure(load_dataset(name))
+    values = (measures.edge, measures.node, measures.adjusted, measures.label_informativeness)
     assert values == pytest.approx(CHARACTERISTICS[name], abs=0.0051)
 
 

@@ -101,17 +101,17 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             adjacency: links `[N, N]` among the rows of `X`.
         """
         if self.graph is not None:
-            graph = self._graph_with(np.asarray(_positions(X, self.graph)), y)
+            graph = self._graph_with_labels(np.asarray(_positions(X, self.graph)), y)
         else:
-            graph = self._graph_of(X, y, adjacency)
-        held = random_splits(
+            graph = self._graph_from_features(X, y, adjacency)
+        held_back = random_splits(
             graph,
             count=1,
             train=0.999 - self.validation_fraction,
             val=self.validation_fraction,
             seed=int(self.random_state or 0),
         )
-        split = held.splits[0]
+        split = held_back.splits[0]
         split = replace(split, train=np.sort(np.concatenate([split.train, split.test[1:]])), test=split.test[:1])
         self.num_nodes_ = graph.num_nodes
         self.member_counts_ = [1]
@@ -136,9 +136,9 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _choose(self, graph: Graph, split: Split) -> list[tuple[Any, Any]]:
         from gpcn.tuning.auto import chosen_models
 
-        alone = replace(graph, splits=(split,))
+        one_split = replace(graph, splits=(split,))
         seed = int(self.random_state or 0)
-        members, self.auto_ = chosen_models(alone, seconds=self.budget, jobs=self.n_jobs, seed=seed)
+        members, self.auto_ = chosen_models(one_split, seconds=self.budget, jobs=self.n_jobs, seed=seed)
         self.n_iter_ = int(self.auto_["configurations"])
         self.member_counts_ = [count for _, _, count in members]
         return [(model.double(), config) for model, config, _ in members]
@@ -182,28 +182,28 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from gpcn.nn import zoo
         from gpcn.training.config import TrainConfig
 
-        own = {each.name for each in zoo.entry(self.model).hyperparameters}
+        accepted = {setting.name for setting in zoo.entry(self.model).hyperparameters}
         usual = {"hidden": self.hidden, "layers": self.layers, "dropout": self.dropout}
-        chosen: dict[str, Any] = {name: value for name, value in usual.items() if name in own}
+        chosen: dict[str, Any] = {name: value for name, value in usual.items() if name in accepted}
         chosen |= {name: getattr(self, name) for name in ("lr", "weight_decay", "epochs", "patience")}
         return TrainConfig.of(self.model, seed=int(self.random_state or 0), **(chosen | (self.settings or {})))
 
-    def _graph_with(self, nodes: npt.NDArray[np.int64], y: Any) -> Graph:
+    def _graph_with_labels(self, nodes: npt.NDArray[np.int64], y: Any) -> Graph:
         unknown = unknown_labels(y)
         if unknown.shape != nodes.shape:
             raise ConfigError(f"there are {unknown.size} labels for {nodes.size} nodes; expected one each")
         nodes, labels = nodes[~unknown], self._encode(without_missing(np.asarray(y)[~unknown]))
-        known = np.full(cast(Graph, self.graph).num_nodes, UNKNOWN)
-        known[nodes] = labels
-        conflict = np.flatnonzero(known[nodes] != labels)
+        node_labels = np.full(cast(Graph, self.graph).num_nodes, UNKNOWN)
+        node_labels[nodes] = labels
+        conflict = np.flatnonzero(node_labels[nodes] != labels)
         if conflict.size:
             node = nodes[conflict[0]]
             both = " and ".join(repr(str(name)) for name in self.classes_[np.unique(labels[nodes == node])])
             raise ConfigError(f"node {node} has the labels {both}; expected one label for each node")
         names = [str(name) for name in self.classes_]
-        return replace(cast(Graph, self.graph), labels=known, splits=(), label_names=names)
+        return replace(cast(Graph, self.graph), labels=node_labels, splits=(), label_names=names)
 
-    def _graph_of(self, X: Any, y: Any, adjacency: Any) -> Graph:
+    def _graph_from_features(self, X: Any, y: Any, adjacency: Any) -> Graph:
         unknown = np.zeros(0, dtype=bool) if y is None else unknown_labels(y)
         if adjacency is None or not unknown.any():  # scikit-learn's own words for what is wrong with X or y
             features, targets = validate_data(self, X, y, **CHECKS)
@@ -263,15 +263,15 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from gpcn.nn.self_fitting import SelfFitting
         from gpcn.training.problem import Problem
 
-        each = []
+        probabilities = []
         for member, config in self.members_:
             problem = Problem.prepared(graph, config, dtype=torch.float64)
-            anew = others and isinstance(member, SelfFitting)
-            model = member.for_others(graph.num_nodes) if anew else member
+            unlabelled = others and isinstance(member, SelfFitting)
+            model = member.for_others(graph.num_nodes) if unlabelled else member
             model.eval()
             with torch.no_grad():
-                each.append(model(problem.x, problem.adjacency).softmax(dim=1).numpy())
-        return np.asarray(np.average(each, axis=0, weights=self.member_counts_))
+                probabilities.append(model(problem.x, problem.adjacency).softmax(dim=1).numpy())
+        return np.asarray(np.average(probabilities, axis=0, weights=self.member_counts_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

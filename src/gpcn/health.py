@@ -28,7 +28,7 @@ class Health:
 
 
 def check(graph: Graph) -> Health:
-    """Look for what spoils an evaluation: leaks, isolated nodes, absent classes, dead features."""
+    """Check for what spoils an evaluation: leaks, isolated nodes, absent classes, dead features."""
     twins = twin_groups(graph)
     sizes = np.bincount(twins)
     leaks = tuple(_leaked(twins, sizes, split.train, split.test) for split in graph.splits)
@@ -45,7 +45,7 @@ def check(graph: Graph) -> Health:
         twin_nodes=int(sizes[sizes > 1].sum()),
         train_test_duplicates=leaks,
         classes_missing_from_train=missing,
-        warnings=tuple(_sentences(graph, leaks, isolated, constant, missing)),
+        warnings=tuple(_warnings(graph, leaks, isolated, constant, missing)),
     )
 
 
@@ -99,31 +99,31 @@ def _constant_columns(graph: Graph) -> int:
     return int(np.count_nonzero(features.min(axis=0) == features.max(axis=0)))
 
 
-def _sentences(
+def _warnings(
     graph: Graph, leaks: tuple[int, ...], isolated: int, constant: int, missing: tuple[tuple[int, int], ...]
 ) -> list[str]:
-    found = []
+    warnings = []
     shares = [leak / split.test.size for leak, split in zip(leaks, graph.splits, strict=True)]
     if shares and np.mean(shares) >= ALARMING_LEAK:
-        found.append(
+        warnings.append(
             f"{np.mean(shares):.0%} of the test nodes have a duplicate (a node with exactly the same links) in train: "
             "scores will look better than they are" + _filtered_hint(graph.name)
         )
     if isolated:
-        found.append(f"{isolated:,} node(s) have no links at all: only their features can classify them")
+        warnings.append(f"{isolated:,} node(s) have no links at all: only their features can classify them")
     if missing:
         split, absent = missing[0]
         name = graph.label_names[absent] if graph.label_names else absent
-        found.append(
+        warnings.append(
             f"{len(missing)} time(s) a class is missing from a training set, first class {name!r} in split {split}"
         )
     if constant:
-        found.append(f"{constant:,} of {graph.num_features:,} feature(s) are constant and carry no signal")
+        warnings.append(f"{constant:,} of {graph.num_features:,} feature(s) are constant and carry no signal")
     if graph.num_features == 0:
-        found.append("there are no features: only models that learn from links (LINK) can do anything")
+        warnings.append("there are no features: only models that learn from links (LINK) can do anything")
     if np.unique(graph.labels[graph.labelled]).size == 1:
-        found.append("all labelled nodes are of one class: there is nothing to learn")
-    return found
+        warnings.append("all labelled nodes are of one class: there is nothing to learn")
+    return warnings
 
 
 def _filtered_hint(name: str) -> str:

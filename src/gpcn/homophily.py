@@ -71,7 +71,7 @@ class Neighbours:
 
     @property
     def information(self) -> float:
-        """Label informativeness over all labelled nodes; one without neighbours there is told nothing."""
+        """Label informativeness over all labelled nodes; one without neighbours there learns nothing."""
         return (self.coverage or 0.0) * (self.label_informativeness or 0.0)
 
 
@@ -145,8 +145,8 @@ def _neighbours(graph: Graph, node: IntVector, neighbour: IntVector) -> Neighbou
 
 def _comparable_edges(graph: Graph) -> tuple[IntVector, IntVector]:
     source, target = graph.edge_index
-    known = (graph.labels[source] != UNKNOWN) & (graph.labels[target] != UNKNOWN) & (source != target)
-    return source[known], target[known]
+    comparable = (graph.labels[source] != UNKNOWN) & (graph.labels[target] != UNKNOWN) & (source != target)
+    return source[comparable], target[comparable]
 
 
 def _class_pairs(first: IntVector, second: IntVector, classes: int) -> npt.NDArray[np.float64]:
@@ -193,8 +193,8 @@ def _label_informativeness(counts: npt.NDArray[np.float64]) -> float | None:
     if np.isclose(entropy, 0):
         return None
     independent = np.outer(ends, joint.sum(axis=0))
-    seen = joint > 0
-    return float((joint[seen] * np.log(joint[seen] / independent[seen])).sum() / entropy)
+    occurring = joint > 0
+    return float((joint[occurring] * np.log(joint[occurring] / independent[occurring])).sum() / entropy)
 
 
 def _row_shares(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

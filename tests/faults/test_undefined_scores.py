@@ -72,5 +72,5 @@ def test_the_bound_of_a_run_whose_test_nodes_are_of_one_class(tmp_path: Path) ->
     answer = run_command("bound", tmp_path / "run", "--out", tmp_path / "bound.json")
     assert answer.code == 0, answer.stderr
     assert "test –, gap – points" in answer.stdout
-    assert gather([str(tmp_path / "bound.json")])[0].found.test is None
-    assert np.isfinite(gather([str(tmp_path / "bound.json")])[0].found.train)
+    assert gather([str(tmp_path / "bound.json")])[0].document.test is None
+    assert np.isfinite(gather([str(tmp_path / "bound.json")])[0].document.train)

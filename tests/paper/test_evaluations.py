@@ -28,22 +28,22 @@ def scores(answers: list[dict[str, object]]) -> list[object]:
 
 
 def test_one_process_or_two_give_the_same(tmp_path: Path) -> None:
-    asked = [question(split) for split in range(3)]
+    questions = [question(split) for split in range(3)]
     with Evaluations(tmp_path / "one", 1) as one, Evaluations(tmp_path / "two", 2) as two:
-        first, second = one.answer(asked), two.answer(asked)
+        first, second = one.answer(questions), two.answer(questions)
     assert scores(first) == scores(second)
     assert len({answer["test"] for answer in first}) > 1
 
 
-def test_what_is_known_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_stored_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Evaluations(tmp_path, 1) as first:
-        known = first.answer([question(0)])
+        stored = first.answer([question(0)])
     monkeypatch.setattr(evaluations, "evaluate", lambda question: pytest.fail("it computed again"))
-    assert Evaluations(tmp_path, 1).answer([question(0), question(0)]) == known * 2
+    assert Evaluations(tmp_path, 1).answer([question(0), question(0)]) == stored * 2
 
 
 def test_the_key_depends_on_kind_split_and_every_setting() -> None:
-    keys = {each.key() for each in (question(), question(1), question(0, "probe"), question(lr=0.02))}
+    keys = {variant.key() for variant in (question(), question(1), question(0, "probe"), question(lr=0.02))}
     assert len(keys) == 4
 
 
@@ -59,9 +59,9 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     with Evaluations(tmp_path, 1) as some:
         some.answer([question()])
         (file,) = tmp_path.rglob("*.json")
-        told = json.loads(file.read_text())
-        assert told["dataset"] == "texas"
-        assert told["config"]["model"] == "mlp"
+        record = json.loads(file.read_text())
+        assert record["dataset"] == "texas"
+        assert record["config"]["model"] == "mlp"
         file.write_text(file.read_text()[:40])
         with pytest.raises(CheckpointError, match="delete it to evaluate that again"):
             some.answer([question()])

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpcn.paper import operators, recipes, reproduction, rows
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper import rows
 from gpcn.paper.evaluations import Question
-from gpcn.paper.published import FAMILY
-from gpcn.paper.reproduction import Measured
+from gpcn.paper.measurements import operators, reproduction
+from gpcn.paper.measurements.reproduction import Measured
+from gpcn.paper.reference import recipes
 
 
 def row(dataset: str, method: str, mean: float, **fields: object) -> rows.Row:
@@ -20,8 +22,8 @@ def row(dataset: str, method: str, mean: float, **fields: object) -> rows.Row:
 
 
 def test_what_the_paper_has_is_not_trained_again() -> None:
-    there = {(cell.dataset, cell.method) for cell in operators.wanted(operators.DATASETS, operators.METHODS)}
-    assert {method for dataset, method in there if dataset == "chameleon"} == {
+    trained = {(cell.dataset, cell.method) for cell in operators.trained_cells(operators.DATASETS, operators.METHODS)}
+    assert {method for dataset, method in trained if dataset == "chameleon"} == {
         "multi-gpcn",
         "multi-gpcn-link",
         "deep-gpcn",
@@ -29,12 +31,12 @@ def test_what_the_paper_has_is_not_trained_again() -> None:
         "deep-gcn",
         "deep-sage",
     }
-    assert ("minesweeper", "link") in there
-    assert operators.wanted(["chameleon"], ["link"]) == []
+    assert ("minesweeper", "link") in trained
+    assert operators.trained_cells(["chameleon"], ["link"]) == []
 
 
 def test_deep_models_have_three_splits_where_their_epochs_take_long() -> None:
-    cells = operators.wanted(["tolokers", "texas"], ["deep-gpcn", "trees"])
+    cells = operators.trained_cells(["tolokers", "texas"], ["deep-gpcn", "trees"])
     assert {(cell.dataset, cell.method): cell.most_splits for cell in cells} == {
         ("tolokers", "deep-gpcn"): 3,
         ("tolokers", "trees"): None,
@@ -44,19 +46,19 @@ def test_deep_models_have_three_splits_where_their_epochs_take_long() -> None:
 
 
 def test_a_cell_is_trained_on_no_more_splits_than_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    splits: list[int] = []
 
     class Answers:
         def answer(self, questions: Iterable[Question], progress: object = None) -> list[dict[str, object]]:
             numbers = [question.split for question in questions]
-            asked.extend(numbers)
+            splits.extend(numbers)
             return [{"test": 1.0, "val": 1.0, "seconds": 1.0, "commit": "c", "epochs": 1} for _ in numbers]
 
     monkeypatch.setattr(reproduction, "why_missing", lambda dataset: "")
     monkeypatch.setattr(reproduction, "load_once", lambda dataset: SimpleNamespace(splits=range(10)))
-    cell = operators.wanted(["tolokers"], ["deep-gpcn"])[0]
+    cell = operators.trained_cells(["tolokers"], ["deep-gpcn"])[0]
     measured = reproduction.measure([cell], Answers())  # type: ignore[arg-type]
-    assert asked == [0, 1, 2] * 2
+    assert splits == [0, 1, 2] * 2
     assert [line["split"] for line in measured.splits] == [0, 1, 2]
     assert measured.table[0]["splits"] == 3
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpcn.paper import published
-from gpcn.paper.published import BASELINES, DATASETS, FAMILY, METHODS
-from gpcn.paper.recipes import COLUMNS, printed, recipe, space
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper.reference import published
+from gpcn.paper.reference.published import BASELINES, DATASETS, METHODS
+from gpcn.paper.reference.recipes import COLUMNS, printed, recipe, space
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "paper"
 
@@ -18,9 +19,9 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "paper"
 def test_every_model_of_the_family_has_a_printed_recipe_for_every_dataset() -> None:
     for model in FAMILY:
         for dataset in DATASETS:
-            found = recipe(model, dataset, "paper")
-            assert found is not None
-            config = found.config(seed=3)
+            chosen = recipe(model, dataset, "paper")
+            assert chosen is not None
+            config = chosen.config(seed=3)
             assert config.model == model
             assert config.seed == 3
             assert {config[name] for name in ("hidden",)} <= {64, 512}
@@ -36,8 +37,8 @@ def test_the_packaged_tables_are_the_papers() -> None:
         for column, (name, kind) in COLUMNS.items():
             assert settings.get(name) == (kind(row[column]) if row[column] else None)
     for row in csv.DictReader((SHARED / "results.csv").read_text().splitlines()):
-        found = published.score(row["dataset"], row["method"].lower())
-        assert (None if found is None else found.mean) == (float(row["mean"]) if row["mean"] else None)
+        printed_score = published.score(row["dataset"], row["method"].lower())
+        assert (None if printed_score is None else printed_score.mean) == (float(row["mean"]) if row["mean"] else None)
 
 
 def test_columns_are_read_as_the_design_says() -> None:
@@ -57,10 +58,10 @@ def test_the_papers_grid_has_7680_points_a_model() -> None:
 
 
 def test_best_row_of_any_method() -> None:
-    found = published.best("film")
-    assert found is not None
-    assert found[0] == "mlp"
-    assert found[1].mean == 37.38
+    best = published.best("film")
+    assert best is not None
+    assert best[0] == "mlp"
+    assert best[1].mean == 37.38
     assert published.score("penn94", "h2gcn") is None  # ran out of memory
     assert published.best("nowhere") is None
 
@@ -73,10 +74,10 @@ def test_tables_name_what_they_hold() -> None:
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_all_methods_have_a_recipe_that_builds(dataset: str) -> None:
     for model in METHODS:
-        found = recipe(model, dataset, "ours")
-        if found is not None:
-            assert found.how
-            assert found.config().model == model
+        chosen = recipe(model, dataset, "ours")
+        if chosen is not None:
+            assert chosen.how
+            assert chosen.config().model == model
         else:
             assert model in FAMILY
     assert all(recipe(model, dataset, "paper") is None for model in BASELINES)
@@ -88,11 +89,11 @@ AT_HAND = ("chameleon", "squirrel", "film", "cornell", "texas", "wisconsin", "co
 @pytest.mark.parametrize("dataset", AT_HAND)
 def test_datasets_at_hand_have_recipes_of_ours_with_their_validation_score(dataset: str) -> None:
     for model in METHODS:
-        found = recipe(model, dataset, "ours")
-        assert found is not None
-        assert found.validation is not None
-        assert found.settings["select"] in ("loss", "metric")
-        assert "crossed validation score" in found.how
+        chosen = recipe(model, dataset, "ours")
+        assert chosen is not None
+        assert chosen.validation is not None
+        assert chosen.settings["select"] in ("loss", "metric")
+        assert "crossed validation score" in chosen.how
     for model in FAMILY:
         paper = recipe(model, dataset, "paper")
         assert paper is not None
@@ -101,9 +102,9 @@ def test_datasets_at_hand_have_recipes_of_ours_with_their_validation_score(datas
 
 
 def test_recipes_found_under_the_former_name_of_direction_are_read() -> None:
-    found = recipe("gpcn", "texas")
-    assert found is not None
-    assert found.settings["symmetrize"] is True
-    assert found.config()["direction"] == "both"
-    assert found.config({"direction": "in"})["direction"] == "in"
-    assert found.config({"symmetrize": False})["direction"] == "out"
+    chosen = recipe("gpcn", "texas")
+    assert chosen is not None
+    assert chosen.settings["symmetrize"] is True
+    assert chosen.config()["direction"] == "both"
+    assert chosen.config({"direction": "in"})["direction"] == "in"
+    assert chosen.config({"symmetrize": False})["direction"] == "out"

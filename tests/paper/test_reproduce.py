@@ -10,9 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn.paper import ablation, automatic, evaluations, page, published, theory
-from gpcn.paper.published import FAMILY, METHODS
-from gpcn.paper.recipes import recipe
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper import evaluations
+from gpcn.paper.measurements import ablation, theory
+from gpcn.paper.reference import published
+from gpcn.paper.reference.published import METHODS
+from gpcn.paper.reference.recipes import recipe
+from gpcn.paper.results_page import automatic, page
 from gpcn.paper.rows import ABLATION, REPRODUCTION, SPLITS, as_text, read
 from tests.commands import Answer, Killable, in_process
 
@@ -42,14 +46,14 @@ def test_a_row_beside_the_papers(mirror: Path, tmp_path: Path) -> None:
     answer = run(mirror, *words, "--json")
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""
-    told = json.loads(answer.stdout)["rows"]
-    assert [(row["method"], row["recipe"], row["splits"]) for row in told] == [("mlp", "ours", 2), ("sgc", "ours", 2)]
-    assert told[0]["paper_mean"] == 79.18
+    rows = json.loads(answer.stdout)["rows"]
+    assert [(row["method"], row["recipe"], row["splits"]) for row in rows] == [("mlp", "ours", 2), ("sgc", "ours", 2)]
+    assert rows[0]["paper_mean"] == 79.18
     (row, _), splits = (rows_of(tmp_path / "results" / name) for name in ("reproduction.csv", "splits.csv"))
-    mine = [float(split["test"]) for split in splits if split["method"] == "mlp"]
-    assert len(mine) == 2
-    assert float(row["mean"]) == pytest.approx(np.mean(mine), abs=1e-3)
-    assert float(row["std"]) == pytest.approx(np.std(mine), abs=1e-3)
+    tests = [float(split["test"]) for split in splits if split["method"] == "mlp"]
+    assert len(tests) == 2
+    assert float(row["mean"]) == pytest.approx(np.mean(tests), abs=1e-3)
+    assert float(row["std"]) == pytest.approx(np.std(tests), abs=1e-3)
     assert "| mlp |" in (tmp_path / "results" / "results.md").read_text()
     again = run(mirror, *words)
     assert again.returncode == 0
@@ -75,16 +79,16 @@ def test_a_dataset_that_is_not_there_is_a_row(tmp_path: Path) -> None:
 def test_ablations_and_theory_of_a_dataset_that_is_not_there_are_rows(what: str, file: str, tmp_path: Path) -> None:
     answer = run(None, what, "--out", tmp_path, cache=tmp_path / "nothing-yet")
     assert answer.returncode == 0, answer.stderr
-    found = rows_of(tmp_path / "results" / file)
-    assert found
-    assert all(row["status"].startswith("not available: ") for row in found)
+    rows = rows_of(tmp_path / "results" / file)
+    assert rows
+    assert all(row["status"].startswith("not available: ") for row in rows)
 
 
 def test_theory_is_drawn_where_some_datasets_are_there_and_others_not(tmp_path: Path) -> None:
-    there = [row for row in rows_of(RESULTS / "theory.csv") if row["dataset"] == "texas"]
-    missing = [row | {"dataset": "wisconsin", "corrected": "", "energy": ""} for row in there]
-    assert there
-    theory.draw([*missing, *there, *[row | {"dataset": "cornell"} for row in missing]], tmp_path / "theory.svg")
+    measured = [row for row in rows_of(RESULTS / "theory.csv") if row["dataset"] == "texas"]
+    missing = [row | {"dataset": "wisconsin", "corrected": "", "energy": ""} for row in measured]
+    assert measured
+    theory.draw([*missing, *measured, *[row | {"dataset": "cornell"} for row in missing]], tmp_path / "theory.svg")
     drawn = (tmp_path / "theory.svg").read_text()
     assert "wisconsin" in drawn
     assert "L = 16" in drawn
@@ -154,18 +158,18 @@ def test_kills_lose_only_what_was_in_flight(mirror: Path, tmp_path: Path) -> Non
 
 
 def test_train_starts_from_a_recipe(mirror: Path) -> None:
-    there = {"GPCN_MIRROR": str(mirror)}
+    env = {"GPCN_MIRROR": str(mirror)}
     words = ("train", "texas", "-m", "agpcn", "--recipe", "paper", "--set", "epochs=3")
-    answer = in_process(*words, "--splits", "0", "--json", **there)
+    answer = in_process(*words, "--splits", "0", "--json", **env)
     config = json.loads(answer.stdout)["config"]
     assert (config["hyperparameters"]["hidden"], config["training"]["lr"], config["training"]["epochs"]) == (
         512,
         0.05,
         3,
     )
-    wrong = in_process(*words[:-3], "mine", **there)
+    wrong = in_process(*words[:-3], "mine", **env)
     assert "expected paper or ours" in wrong.stderr
-    none = in_process("train", "minesweeper", "-m", "agpcn", "--recipe", "paper", **there)
+    none = in_process("train", "minesweeper", "-m", "agpcn", "--recipe", "paper", **env)
     assert "there is no paper recipe for agpcn on minesweeper" in none.stderr
 
 
@@ -176,9 +180,9 @@ class TestCommitted:
     splits = read(RESULTS / "splits.csv", SPLITS)
 
     def test_every_method_is_there_on_every_dataset_at_hand_and_the_family_with_both_recipes(self) -> None:
-        there = {(row["dataset"], row["method"], row["recipe"]) for row in self.table if row["mean"]}
-        assert {(dataset, method, "ours") for dataset in AT_HAND for method in METHODS} <= there
-        assert {(dataset, method, "paper") for dataset in AT_HAND for method in FAMILY} - TOO_SLOW <= there
+        measured = {(row["dataset"], row["method"], row["recipe"]) for row in self.table if row["mean"]}
+        assert {(dataset, method, "ours") for dataset in AT_HAND for method in METHODS} <= measured
+        assert {(dataset, method, "paper") for dataset in AT_HAND for method in FAMILY} - TOO_SLOW <= measured
 
     def test_the_chosen_recipes_reach_the_paper_within_a_deviation(self) -> None:
         for row in self.table:
@@ -201,10 +205,10 @@ class TestCommitted:
     def test_the_ablations_have_every_point_on_three_splits(self) -> None:
         for what, file in (("figure-1", "ablation.csv"), ("figure-2", "ablation.csv"), ("variants", "variants.csv")):
             table = read(RESULTS / file, ABLATION)
-            there = {tuple(row[key] for key in ablation.KEY) for row in table if int(row["splits"]) >= 3}
+            measured = {tuple(row[key] for key in ablation.KEY) for row in table if int(row["splits"]) >= 3}
             for study in ablation.studies(what):
                 for point in ablation.points(study):
-                    assert (study.dataset, point.method, point.setting, as_text(point.value)) in there
+                    assert (study.dataset, point.method, point.setting, as_text(point.value)) in measured
             assert all("+changes" not in row["commit"] for row in table)
 
     def test_rows_are_of_all_splits_and_of_committed_code(self) -> None:
@@ -219,33 +223,33 @@ class TestCommitted:
 
     def test_rows_are_the_means_of_their_splits(self) -> None:
         for row in self.table:
-            mine = [
+            tests = [
                 float(split["test"])
                 for split in self.splits
                 if all(split[key] == row[key] for key in ("dataset", "method", "recipe")) and split["test"]
             ]
             if row["mean"]:
-                assert float(row["mean"]) == pytest.approx(np.mean(mine), abs=1e-3)
-                assert float(row["std"]) == pytest.approx(np.std(mine), abs=1e-3)
+                assert float(row["mean"]) == pytest.approx(np.mean(tests), abs=1e-3)
+                assert float(row["std"]) == pytest.approx(np.std(tests), abs=1e-3)
 
     def test_rows_were_made_by_the_recipes_of_this_package(self) -> None:
         for row in self.table:
-            found = recipe(row["method"], row["dataset"], row["recipe"])  # type: ignore[arg-type]
-            assert found is not None
-            assert json.loads(row["settings"]) == dict(found.settings)
+            current = recipe(row["method"], row["dataset"], row["recipe"])  # type: ignore[arg-type]
+            assert current is not None
+            assert json.loads(row["settings"]) == dict(current.settings)
 
     def test_one_recipe_is_chosen_for_each_cell_by_validation(self) -> None:
         for dataset in AT_HAND:
             for method in FAMILY:
-                mine = [row for row in self.table if (row["dataset"], row["method"]) == (dataset, method)]
-                (chosen,) = [row for row in mine if row["chosen"]]
+                both = [row for row in self.table if (row["dataset"], row["method"]) == (dataset, method)]
+                (chosen,) = [row for row in both if row["chosen"]]
                 scores = {origin: recipe(method, dataset, origin).validation for origin in ("paper", "ours")}  # type: ignore[arg-type, union-attr]
                 assert scores[chosen["recipe"]] == max(scores.values())  # type: ignore[type-var]
 
     def test_the_page_is_made_from_them(self, tmp_path: Path) -> None:
         (tmp_path / "docs" / "images").mkdir(parents=True)
-        made = page.save(RESULTS, tmp_path / "docs" / "results.md", tmp_path / "docs" / "images")
-        assert made.read_text() == (ROOT / "docs" / "results.md").read_text()
+        written = page.save(RESULTS, tmp_path / "docs" / "results.md", tmp_path / "docs" / "images")
+        assert written.read_text() == (ROOT / "docs" / "results.md").read_text()
 
     def test_auto_was_measured_as_it_says(self) -> None:
         table = read(RESULTS / automatic.TABLE, automatic.COLUMNS)

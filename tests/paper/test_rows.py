@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.paper import ablation, figures, page, rows
-from gpcn.paper.reproduction import cells, choose
+from gpcn.paper import rows
+from gpcn.paper.measurements import ablation
+from gpcn.paper.measurements.reproduction import cells, choose
+from gpcn.paper.results_page import figures, page
 
 ANSWERS = [
     {"test": 80.0, "val": 82.0, "epochs": 100, "seconds": 1.0, "commit": "abc"},
@@ -23,7 +25,7 @@ def test_a_row_is_the_mean_and_deviation_of_its_splits() -> None:
     assert row["status"] == ""
 
 
-def test_a_failed_split_is_told() -> None:
+def test_a_failed_split_is_in_the_status() -> None:
     row = rows.summarize([*ANSWERS, {"failed": "the loss became nan", "seconds": 0.5, "commit": "def"}])
     assert row["status"] == "failed on 1 of 3 splits: the loss became nan"
     assert row["commit"] == "abc def"
@@ -34,9 +36,9 @@ def test_rows_of_earlier_commands_stay(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     columns, key = ("name", "value"), ("name",)
     rows.write(path, columns, [{"name": "a", "value": 1}, {"name": "b", "value": None}], key)
-    found = rows.write(path, columns, [{"name": "b", "value": 2.5}, {"name": "c, d", "value": 3.0}], key)
-    assert rows.read(path, columns) == found
-    assert [row["value"] for row in found] == ["1", "2.5", "3"]
+    merged = rows.write(path, columns, [{"name": "b", "value": 2.5}, {"name": "c, d", "value": 3.0}], key)
+    assert rows.read(path, columns) == merged
+    assert [row["value"] for row in merged] == ["1", "2.5", "3"]
 
 
 def test_a_foreign_table_is_not_overwritten(tmp_path: Path) -> None:
@@ -56,8 +58,8 @@ def test_names_are_checked() -> None:
 
 
 def test_cells_are_what_has_a_recipe() -> None:
-    found = [(cell.method, cell.recipe.origin) for cell in cells(["penn94"], ["mlp", "gpcn"], ["paper", "ours"])]
-    assert found == [("mlp", "ours"), ("gpcn", "paper")]
+    listed = [(cell.method, cell.recipe.origin) for cell in cells(["penn94"], ["mlp", "gpcn"], ["paper", "ours"])]
+    assert listed == [("mlp", "ours"), ("gpcn", "paper")]
 
 
 def table_row(**changes: object) -> dict[str, object]:
@@ -91,8 +93,8 @@ def test_verdicts(mean: float, expected: str) -> None:
 def test_the_figure_has_a_line_per_method_and_is_the_same_each_time(tmp_path: Path) -> None:
     table = []
     for point in ablation.points(*ablation.STUDIES["figure-1"]):
-        same = {"dataset": "chameleon", "method": point.method, "setting": point.setting, "value": point.value}
-        table.append({**same, "mean": "60", "std": "1"})
+        key = {"dataset": "chameleon", "method": point.method, "setting": point.setting, "value": point.value}
+        table.append({**key, "mean": "60", "std": "1"})
     figures.draw("chameleon", table, tmp_path / "a.svg")
     figures.draw("chameleon", table, tmp_path / "b.svg")
     text = (tmp_path / "a.svg").read_text()
@@ -103,20 +105,20 @@ def test_the_figure_has_a_line_per_method_and_is_the_same_each_time(tmp_path: Pa
 
 
 def test_the_ablation_varies_one_setting_at_a_time() -> None:
-    found = ablation.points(*ablation.STUDIES["figure-2"])
-    assert len(found) == 4 * (5 + 5 + 4) + (5 + 4)  # GPRGNN has no γ
+    points = ablation.points(*ablation.STUDIES["figure-2"])
+    assert len(points) == 4 * (5 + 5 + 4) + (5 + 4)  # GPRGNN has no γ
     for method in ablation.METHODS:
         for setting, values in ablation.SWEEPS.items():
-            line = [point for point in found if (point.method, point.setting) == (method, setting)]
+            line = [point for point in points if (point.method, point.setting) == (method, setting)]
             assert [point.config[setting] for point in line] == list(values)[: len(line)]
-            fixed = {json_without(point.config, setting) for point in line}
+            fixed = {settings_without(point.config, setting) for point in line}
             assert len(fixed) <= 1
 
 
-def json_without(config: object, setting: str) -> str:
-    told = config.to_json()  # type: ignore[attr-defined]
-    told["hyperparameters"] = {k: v for k, v in told["hyperparameters"].items() if k != setting}
-    return str(told)
+def settings_without(config: object, setting: str) -> str:
+    settings = config.to_json()  # type: ignore[attr-defined]
+    settings["hyperparameters"] = {k: v for k, v in settings["hyperparameters"].items() if k != setting}
+    return str(settings)
 
 
 def test_on_messy_tables_the_family_is_above_the_majority_and_level_with_boosted_trees() -> None:

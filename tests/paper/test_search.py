@@ -11,13 +11,15 @@ import pytest
 
 from gpcn import Graph, synthesize
 from gpcn.errors import CheckpointError
-from gpcn.paper import operators, search
-from gpcn.paper.baseline_search import AUTHORS, baseline_plan, search_baseline
+from gpcn.nn.zoo import FAMILY
 from gpcn.paper.evaluations import Evaluations, Question
-from gpcn.paper.family_search import FamilySearch
-from gpcn.paper.plans import family_plan
-from gpcn.paper.published import BASELINES, FAMILY
-from gpcn.paper.scoring import Scorer
+from gpcn.paper.measurements import operators
+from gpcn.paper.reference.published import BASELINES
+from gpcn.paper.searches import recipe_search
+from gpcn.paper.searches.baseline_search import AUTHORS, baseline_plan, search_baseline
+from gpcn.paper.searches.family_search import FamilySearch
+from gpcn.paper.searches.plans import family_plan
+from gpcn.paper.searches.scoring import Scorer
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import crossed, probe
 
@@ -30,9 +32,9 @@ def test_each_half_is_scored_where_the_other_chooses() -> None:
             [0.4, 0.9, 0.8, 0.8],
         ]
     )
-    found = crossed(rows)
-    assert found["loss"] == pytest.approx(50 * (0.3 + 0.5))
-    assert found["metric"] == pytest.approx(50 * (0.8 + 0.9))
+    scores = crossed(rows)
+    assert scores["loss"] == pytest.approx(50 * (0.3 + 0.5))
+    assert scores["metric"] == pytest.approx(50 * (0.8 + 0.9))
 
 
 @pytest.fixture(scope="module")
@@ -66,89 +68,93 @@ class Pretended(Evaluations):
 
     def __init__(self) -> None:
         super().__init__(Path("nowhere"), 1)
-        self.asked: list[Question] = []
+        self.questions: list[Question] = []
 
     def answer(self, questions: Iterable[Question], progress: Any = None) -> list[dict[str, Any]]:
-        found = []
+        answers = []
         for question in questions:
-            self.asked.append(question)
+            self.questions.append(question)
             score = 100 * question.config["dropout"] - 1000 * question.config["weight_decay"]
-            found.append({"loss": score, "metric": score + (1 if question.config["normalize_features"] else -1)})
-        return found
+            answers.append({"loss": score, "metric": score + (1 if question.config["normalize_features"] else -1)})
+        return answers
 
 
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> Pretended:
-    monkeypatch.setattr(search, "load_once", lambda name: graph)
+    monkeypatch.setattr(recipe_search, "load_once", lambda name: graph)
     return Pretended()
 
 
 @pytest.mark.parametrize("model", BASELINES)
 def test_every_baseline_has_the_same_budget(model: str, pretended: Pretended) -> None:
-    (found,) = search.find(model, "texas", pretended)
+    (recipe,) = recipe_search.find(model, "texas", pretended)
     plan = baseline_plan(model, "texas", 300)
     started = 3 + plan.draws + plan.mutations
-    assert f"best of {started} configurations" in found.how
+    assert f"best of {started} configurations" in recipe.how
     short, long = plan.epochs, 2 * plan.epochs
-    asked = {epochs: {q.split for q in pretended.asked if q.config["epochs"] == epochs} for epochs in (short, long)}
-    there = set(range(len(search.load_once("texas").splits)))  # what the graph does not have cannot decide
-    assert asked == {short: set(plan.first), long: set(plan.decisive) & there}
-    assert {question.kind for question in pretended.asked} == {"probe"}
-    configs = {q.config.canonical() for q in pretended.asked if q.config["epochs"] == short}
+    splits = {
+        epochs: {q.split for q in pretended.questions if q.config["epochs"] == epochs} for epochs in (short, long)
+    }
+    existing = set(range(len(recipe_search.load_once("texas").splits)))  # what the graph does not have cannot decide
+    assert splits == {short: set(plan.first), long: set(plan.decisive) & existing}
+    assert {question.kind for question in pretended.questions} == {"probe"}
+    configs = {q.config.canonical() for q in pretended.questions if q.config["epochs"] == short}
     assert 0.75 * started <= len(configs) <= started  # a draw may be what was drawn before
-    best = max(100 * q.config["dropout"] - 1000 * q.config["weight_decay"] for q in pretended.asked)
-    assert found.validation == pytest.approx(best, abs=1.1)
+    best = max(100 * q.config["dropout"] - 1000 * q.config["weight_decay"] for q in pretended.questions)
+    assert recipe.validation == pytest.approx(best, abs=1.1)
 
 
 def test_every_baseline_starts_where_its_authors_do(pretended: Pretended) -> None:
     assert set(AUTHORS) == {*BASELINES, *operators.METHODS}
-    search.find("gprgnn", "texas", pretended)
-    assert {q.config["theta_decay"] for q in pretended.asked} == {0.0}  # as GPR-GNN is trained
-    assert {q.config["alpha"] for q in pretended.asked[:6]} == {0.1, 0.9}
+    recipe_search.find("gprgnn", "texas", pretended)
+    assert {q.config["theta_decay"] for q in pretended.questions} == {0.0}  # as GPR-GNN is trained
+    assert {q.config["alpha"] for q in pretended.questions[:6]} == {0.1, 0.9}
 
 
 @pytest.mark.parametrize(("nodes", "widths"), [(300, {64, 256}), (30_000, {64})])
 def test_large_graphs_get_fewer_and_narrower_configurations(nodes: int, widths: set[int]) -> None:
     plan = baseline_plan("mlp", "texas", nodes)
-    asking = Pretended()
-    search_baseline("mlp", Scorer("texas", plan, asking))
-    assert {q.config["hidden"] for q in asking.asked} == widths
+    pretended = Pretended()
+    search_baseline("mlp", Scorer("texas", plan, pretended))
+    assert {q.config["hidden"] for q in pretended.questions} == widths
 
 
 @pytest.mark.parametrize("model", FAMILY)
 def test_the_family_gets_a_recipe_of_ours_and_what_the_paper_leaves_open(model: str, pretended: Pretended) -> None:
-    ours, paper = search.find(model, "texas", pretended)
+    ours, paper = recipe_search.find(model, "texas", pretended)
     assert (ours.origin, paper.origin) == ("ours", "paper")
     start = {"gamma": 1.0} if model.startswith("a") else {}
     assert paper.settings == {"normalize_features": True, **start, "select": "metric"}
     assert ours.validation is not None
     assert ours.config().model == model
-    assert {question.kind for question in pretended.asked} == {"probe"}
+    assert {question.kind for question in pretended.questions} == {"probe"}
     assert ours.settings.get("link_decay") is None or "link" in model
 
 
 def test_models_of_the_family_try_what_the_others_found(pretended: Pretended) -> None:
     scorer = Scorer("texas", family_plan(300), pretended)
     searching = FamilySearch(scorer, directed=True)
-    found = searching.first("gpcn").best.settings
-    pretended.asked.clear()
-    searching.second("agpcn-link")
-    same = [q.config for q in pretended.asked if q.config.model == "agpcn-link" and q.config["adaptive"] == "relative"]
-    assert any(all(config[name] == value for name, value in found.items()) for config in same)
+    best = searching.first_round("gpcn").best.settings
+    pretended.questions.clear()
+    searching.second_round("agpcn-link")
+    same = [
+        q.config for q in pretended.questions if q.config.model == "agpcn-link" and q.config["adaptive"] == "relative"
+    ]
+    assert any(all(config[name] == value for name, value in best.items()) for config in same)
 
 
 def test_directions_are_tried_at_the_papers_settings_only_where_there_are_any(pretended: Pretended) -> None:
     for directed in (False, True):
-        pretended.asked.clear()
-        FamilySearch(Scorer("texas", family_plan(300), pretended), directed=directed).left_open("gpcn")
-        assert any(q.config["direction"] == "both" for q in pretended.asked) == directed
+        pretended.questions.clear()
+        FamilySearch(Scorer("texas", family_plan(300), pretended), directed=directed).open_settings("gpcn")
+        assert any(q.config["direction"] == "both" for q in pretended.questions) == directed
 
 
 def test_a_dataset_that_is_not_here_is_a_row_that_says_so(
     pretended: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "is_available", lambda entry: False)
-    (row,) = search.find_all(["texas"], ["gpcn"], tmp_path / "recipes.json", evaluations=pretended)
+    monkeypatch.setattr(recipe_search, "is_available", lambda entry: False)
+    (row,) = recipe_search.find_all(["texas"], ["gpcn"], tmp_path / "recipes.json", evaluations=pretended)
     assert "not available" in row["how"]
     assert not (tmp_path / "recipes.json").exists()
 
@@ -157,15 +163,15 @@ def test_a_dataset_that_is_not_here_is_a_row_that_says_so(
 def test_a_damaged_list_of_recipes_is_refused_in_a_sentence(text: str, pretended: Pretended, tmp_path: Path) -> None:
     (tmp_path / "recipes.json").write_text(text)
     with pytest.raises(CheckpointError, match="is not a list of recipes"):
-        search.find_all(["texas"], ["gcn"], tmp_path / "recipes.json", evaluations=pretended)
+        recipe_search.find_all(["texas"], ["gcn"], tmp_path / "recipes.json", evaluations=pretended)
 
 
 def test_the_same_search_asks_the_same_questions(pretended: Pretended) -> None:
-    first = search.find("agpcn", "texas", pretended)
-    asked = [question.config.canonical() for question in pretended.asked]
-    pretended.asked.clear()
-    assert search.find("agpcn", "texas", pretended) == first
-    assert [question.config.canonical() for question in pretended.asked] == asked
+    first = recipe_search.find("agpcn", "texas", pretended)
+    configs = [question.config.canonical() for question in pretended.questions]
+    pretended.questions.clear()
+    assert recipe_search.find("agpcn", "texas", pretended) == first
+    assert [question.config.canonical() for question in pretended.questions] == configs
 
 
 def test_a_configuration_that_fails_on_a_split_is_never_chosen(pretended: Pretended) -> None:
@@ -178,6 +184,6 @@ def test_a_configuration_that_fails_on_a_split_is_never_chosen(pretended: Preten
         ]
 
     pretended.answer = answer  # type: ignore[method-assign]
-    (found,) = search.find("gcn", "texas", pretended)
-    assert found.validation == 50.0
-    assert found.settings["select"] == "loss"
+    (recipe,) = recipe_search.find("gcn", "texas", pretended)
+    assert recipe.validation == 50.0
+    assert recipe.settings["select"] == "loss"

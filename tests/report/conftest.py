@@ -24,33 +24,33 @@ MODELS = ("gpcn-link", "mlp", NASTY)
 
 @pytest.fixture(scope="session")
 def graph() -> Graph:
-    made = synthesize(nodes=150, classes=3, degree=5, homophily=0.1, mixing="ring", unlabelled=0.1, splits=3)
+    plain = synthesize(nodes=150, classes=3, degree=5, homophily=0.1, mixing="ring", unlabelled=0.1, splits=3)
     ids = [f"{NASTY}{number}" for number in range(150)]
-    return replace(made, name=NASTY, label_names=CLASSES, node_ids=ids, notes=(f"read from {NASTY}",))
+    return replace(plain, name=NASTY, label_names=CLASSES, node_ids=ids, notes=(f"read from {NASTY}",))
 
 
 @pytest.fixture(scope="session")
 def folder(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`graph.npz`, in `runs` what gpcn compare, in `studies` what gpcn tune, in `bound.json` what gpcn bound wrote."""
-    place = tmp_path_factory.mktemp("report")
-    save(graph, place / "graph.npz")
-    source = {"graph": str(place / "graph.npz"), "nodes": None, "columns": None}
+    folder = tmp_path_factory.mktemp("report")
+    save(graph, folder / "graph.npz")
+    source = {"graph": str(folder / "graph.npz"), "nodes": None, "columns": None}
     for name in MODELS:
         config = TrainConfig.of("agpcn" if name == NASTY else name, hidden=8, epochs=25)
-        train(graph, config, out=place / "runs" / name, jobs=1, source=source)
+        train(graph, config, out=folder / "runs" / name, jobs=1, source=source)
     space = Space.of(
         ["gpcn", "gcn"],
         fixed={"epochs": 6, "patience": 6, "hidden": 8},
         tried={"gamma": [0.25, 1, 1e6], "layers": [1, 8]},
     )
     tune(
-        graph, space, Plan.of([0, 1], 6, size=6), SerialExecutor(graph), out=place / "studies" / NASTY,
+        graph, space, Plan.of([0, 1], 6, size=6), SerialExecutor(graph), out=folder / "studies" / NASTY,
         budget=Budget(configurations=24), source=source, first=[space.point("gpcn", {"gamma": 1e6, "layers": 8})],
     )  # fmt: skip
-    bound = ("bound", place / "runs" / "gpcn-link", "--monte-carlo", 2, "--out", place / "bound.json")
+    bound = ("bound", folder / "runs" / "gpcn-link", "--monte-carlo", 2, "--out", folder / "bound.json")
     done = in_process(*bound)
     assert done.returncode == 0, done.stderr
-    return place
+    return folder
 
 
 @pytest.fixture(scope="session")

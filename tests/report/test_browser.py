@@ -83,9 +83,9 @@ def test_opens_from_a_file_without_error_or_request(opened: webdriver.Chrome, pa
     opened.find_element(By.ID, "theme").click()
     events = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
     sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-    asked = [each["request"]["url"] for each in sent if each["documentURL"] == page.as_uri()]
-    assert page.as_uri() in asked
-    assert not [url for url in asked if url != page.as_uri() and not url.startswith(("data:", "blob:"))]
+    urls = [request["request"]["url"] for request in sent if request["documentURL"] == page.as_uri()]
+    assert page.as_uri() in urls
+    assert not [url for url in urls if url != page.as_uri() and not url.startswith(("data:", "blob:"))]
     assert opened.get_log("browser") == []
 
 
@@ -158,11 +158,11 @@ def test_nothing_sticks_out(opened: webdriver.Chrome, page: Path, width: int) ->
 def test_tables_sort_by_value_both_ways(opened: webdriver.Chrome) -> None:
     section = opened.find_element(By.CSS_SELECTOR, "[data-kind=comparison]")
     table = section.find_element(By.TAG_NAME, "table")
-    heads = {each.text: each for each in table.find_elements(By.CSS_SELECTOR, "th button")}
+    heads = {button.text: button for button in table.find_elements(By.CSS_SELECTOR, "th button")}
 
-    def column(place: int) -> list[str]:
+    def column(index: int) -> list[str]:
         return [
-            row.find_elements(By.TAG_NAME, "td")[place].text for row in table.find_elements(By.CSS_SELECTOR, "tbody tr")
+            row.find_elements(By.TAG_NAME, "td")[index].text for row in table.find_elements(By.CSS_SELECTOR, "tbody tr")
         ]
 
     heads["parameters"].click()
@@ -200,7 +200,7 @@ def test_names_are_shown_as_text_everywhere(opened: webdriver.Chrome) -> None:
         _ = opened.switch_to.alert
     assert ask(opened, "document.querySelectorAll('img, figure a, svg a').length") == 0
     assert ask(opened, "document.title").startswith(NASTY)
-    assert NASTY in [each.text.splitlines()[-1] for each in opened.find_elements(By.TAG_NAME, "h2")]
+    assert NASTY in [heading.text.splitlines()[-1] for heading in opened.find_elements(By.TAG_NAME, "h2")]
     ticks = ask(
         opened, "[...document.querySelectorAll('.ytick text, .xtick text, .x2tick text')].map((e) => e.textContent)"
     )

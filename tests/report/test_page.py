@@ -62,9 +62,9 @@ def specs(reading: Reading) -> list[dict]:
 def painted(value: object, key: str = "") -> object:
     """A chart with real colours; a colour that the palette does not have is an error."""
     if isinstance(value, dict):
-        return {name: painted(each, name) for name, each in value.items()}
+        return {name: painted(item, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [painted(each, key) for each in value]
+        return [painted(item, key) for item in value]
     if key in ("color", "colorscale") and isinstance(value, str):
         assert value.startswith("$"), f"{value} is not a colour of the palette"
         return COLOURS[value[1:]][0]
@@ -73,9 +73,9 @@ def painted(value: object, key: str = "") -> object:
 
 def test_everything_is_shown_once(folder: Path, page: Path) -> None:
     paths = [folder / "runs", folder / "runs" / "mlp", folder / "runs" / "gpcn-link", folder / "runs" / NASTY]
-    found = report.write([*paths, folder / "graph.npz"], folder / "again.html")["sections"]
-    assert [each["kind"] for each in found] == ["graph", "comparison", "run", "run", "run"]
-    assert sorted(each["name"] for each in found[2:]) == sorted(MODELS)
+    sections = report.write([*paths, folder / "graph.npz"], folder / "again.html")["sections"]
+    assert [section["kind"] for section in sections] == ["graph", "comparison", "run", "run", "run"]
+    assert sorted(section["name"] for section in sections[2:]) == sorted(MODELS)
 
 
 def test_the_page_is_small_enough_to_mail(page: Path) -> None:
@@ -135,8 +135,8 @@ def test_scripts_of_data_cannot_be_left() -> None:
 
 def test_names_that_look_alike_when_cut_stay_two_rows(tmp_path: Path) -> None:
     same = "a class whose name is far too long for an axis, "
-    made = replace(synthesize(nodes=40, classes=2, splits=0), label_names=(same + "one", same + "two"))
-    save(made, tmp_path / "g.npz")
+    graph_of_two = replace(synthesize(nodes=40, classes=2, splits=0), label_names=(same + "one", same + "two"))
+    save(graph_of_two, tmp_path / "g.npz")
     report.write(tmp_path / "g.npz", tmp_path / "r.html")
     charts = [json.loads(text) for kind, text in Reading((tmp_path / "r.html").read_text()).scripts if kind]
     assert charts[0]["data"][0]["y"] == [0, 1]
@@ -156,15 +156,15 @@ def test_labels_are_cut_where_that_leaves_them_apart() -> None:
 
 def test_the_comparison_says_what_gpcn_compare_says(graph: Graph, folder: Path, page: Path, specs: list[dict]) -> None:
     results = [Run.open(folder / "runs" / name).result() | {"model": name} for name in MODELS]
-    found = compare(graph, results)
+    table = compare(graph, results)
     shown = page.read_text()
-    for row in found["models"]:
+    for row in table["models"]:
         assert f"{row['test_mean']:.2f} ± {row['test_std']:.2f}" in shown
         if row["against_best"]:
             assert f"[{row['against_best']['low']:+.2f}, {row['against_best']['high']:+.2f}]" in shown
     dots, means = next(spec["data"] for spec in specs if spec["data"][0].get("name") == "splits")
-    assert sorted(dots["x"]) == sorted(split["test"] for row in found["models"] for split in row["splits"])
-    assert means["x"] == pytest.approx([row["test_mean"] for row in found["models"]], rel=1e-4)
+    assert sorted(dots["x"]) == sorted(split["test"] for row in table["models"] for split in row["splits"])
+    assert means["x"] == pytest.approx([row["test_mean"] for row in table["models"]], rel=1e-4)
 
 
 def test_the_run_says_what_its_results_say(folder: Path, tmp_path: Path, graph: Graph) -> None:
@@ -193,8 +193,8 @@ def test_a_graph_that_cannot_be_had_leaves_a_remark(folder: Path, graph: Graph, 
     shown = (tmp_path / "r.html").read_text()
     assert "cannot be loaded, so what needs it is left out" in shown
     assert "Reliability" not in shown
-    found = report.write([tmp_path / "run", folder / "graph.npz"], tmp_path / "r.html")
-    assert [each["kind"] for each in found["sections"]] == ["graph", "run"]
+    written = report.write([tmp_path / "run", folder / "graph.npz"], tmp_path / "r.html")
+    assert [section["kind"] for section in written["sections"]] == ["graph", "run"]
     assert "Reliability" in (tmp_path / "r.html").read_text()
 
 
@@ -208,10 +208,10 @@ def test_a_graph_that_has_changed_leaves_a_remark(graph: Graph, tmp_path: Path) 
 
 @pytest.mark.parametrize("classes", [1, 40])
 def test_few_and_many_classes(classes: int, tmp_path: Path) -> None:
-    made = synthesize(nodes=200, classes=max(2, classes), splits=0)
+    labelled = synthesize(nodes=200, classes=max(2, classes), splits=0)
     if classes == 1:
-        made = replace(made, labels=made.labels * 0, label_names=("only",))
-    save(made, tmp_path / "g.npz")
+        labelled = replace(labelled, labels=labelled.labels * 0, label_names=("only",))
+    save(labelled, tmp_path / "g.npz")
     assert report.write(tmp_path / "g.npz", tmp_path / "r.html")["bytes"] == (tmp_path / "r.html").stat().st_size
 
 
@@ -256,6 +256,6 @@ def test_the_script_of_the_charts_is_that_of_the_pinned_plotly() -> None:
 
 @pytest.mark.mirror
 def test_a_benchmark_by_name(mirror: Path, tmp_path: Path) -> None:
-    found = report.write("texas", tmp_path / "r.html", mirror=mirror)
-    assert found["sections"] == [{"kind": "graph", "name": "texas"}]
+    written = report.write("texas", tmp_path / "r.html", mirror=mirror)
+    assert written["sections"] == [{"kind": "graph", "name": "texas"}]
     assert load("texas", mirror=mirror).num_nodes == 183

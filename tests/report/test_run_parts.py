@@ -11,8 +11,7 @@ import pytest
 from sklearn import metrics
 
 from gpcn import Graph, TrainConfig, report, save, synthesize, train
-from gpcn.class_explanation import explain_class
-from gpcn.explanation import explain
+from gpcn.explanation import explain, explain_class
 from gpcn.report import first_look, graph_picture, importance, ranking, run_section
 from gpcn.report.materials import RunMaterial, gather
 from gpcn.training.runs import Run
@@ -21,8 +20,8 @@ from tests.report.conftest import CLASSES, NASTY
 
 
 def material(path: Path) -> RunMaterial:
-    (found,) = [each for each in gather([str(path)]) if isinstance(each, RunMaterial)]
-    return found
+    (run,) = [material for material in gather([str(path)]) if isinstance(material, RunMaterial)]
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +58,9 @@ def test_curves_are_those_of_sklearn_with_the_threshold_that_predict_would_choos
 
 
 def test_more_classes_have_a_curve_each_and_no_threshold(folder: Path) -> None:
-    made = material(folder / "runs" / "gpcn-link")
-    assert made.graph is not None
-    for figure in ranking.curves(made.run, made.graph):
+    run_material = material(folder / "runs" / "gpcn-link")
+    assert run_material.graph is not None
+    for figure in ranking.curves(run_material.run, run_material.graph):
         assert sum("line" in trace and trace["line"].get("dash") is None for trace in figure.data) == 3
         assert not [trace for trace in figure.data if trace["mode"] == "markers"]
 

@@ -24,34 +24,36 @@ from tests.report.conftest import NASTY
 
 @pytest.fixture(scope="module")
 def studied(folder: Path) -> StudyMaterial:
-    (found,) = [each for each in gather([str(folder / "studies" / NASTY)]) if isinstance(each, StudyMaterial)]
-    return found
+    (study,) = [
+        material for material in gather([str(folder / "studies" / NASTY)]) if isinstance(material, StudyMaterial)
+    ]
+    return study
 
 
 def chart(figures: list, title: str) -> dict:
-    (found,) = [figure for figure in figures if figure.title == title]
-    return found.spec
+    (figure,) = [figure for figure in figures if figure.title == title]
+    return figure.spec
 
 
 def test_progress_shows_every_configuration_and_never_falls(studied: StudyMaterial) -> None:
-    spec = study_section._progress(studied.found).spec
+    spec = study_section._progress(studied.summary).spec
     dots = [number for trace in spec["data"] if trace["mode"] == "markers" for number in trace["x"]]
-    scored = [row["number"] for row in studied.found["history"] if row["score"] is not None]
+    scored = [row["number"] for row in studied.summary["history"] if row["score"] is not None]
     assert sorted(dots) == scored
-    assert len(scored) < 24 == studied.found["configurations"]
+    assert len(scored) < 24 == studied.summary["configurations"]
     best = spec["data"][-1]["y"]
     assert best == sorted(best)
-    highest = max(row["score"] for row in studied.found["history"] if row["state"] == "complete")
+    highest = max(row["score"] for row in studied.summary["history"] if row["state"] == "complete")
     assert best[-1] == pytest.approx(highest, abs=1e-3)  # the figure has five digits
 
 
 def test_parallel_coordinates_lead_through_the_values_of_each_configuration(studied: StudyMaterial) -> None:
-    figure = study_section._coordinates(studied.found, studied.dimensions)
+    figure = study_section._coordinates(studied.summary, studied.dimensions)
     assert figure is not None
     names = figure.spec["layout"]["xaxis"]["ticktext"]
     assert names[-1] == "score"
     assert "gpcn:gamma" in names or "gamma" in names
-    rows = {row["number"]: row for row in studied.found["history"] if row["score"] is not None}
+    rows = {row["number"]: row for row in studied.summary["history"] if row["score"] is not None}
     assert len(figure.data) == len(rows)
     best = figure.data[-1]
     number = int(re.match(r"#(\d+)", best["hovertext"])[1])
@@ -63,12 +65,12 @@ def test_parallel_coordinates_lead_through_the_values_of_each_configuration(stud
 
 
 def test_the_study_section_has_what_show_has(folder: Path, studied: StudyMaterial) -> None:
-    known = describe(Ledger.open(folder / "studies" / NASTY))
-    assert known == studied.found
-    assert known["states"]["diverged"] > 0
+    summary = describe(Ledger.open(folder / "studies" / NASTY))
+    assert summary == studied.summary
+    assert summary["states"]["diverged"] > 0
     html = study_section.section(studied)
-    assert f"{known['best'][0]['score']:.2f}" in html
-    assert f"{known['states']['diverged']} diverged or failed" in html
+    assert f"{summary['best'][0]['score']:.2f}" in html
+    assert f"{summary['states']['diverged']} diverged or failed" in html
     assert "lower lr or gamma" in html
     assert "<img" not in html
 
@@ -77,32 +79,32 @@ def test_a_study_that_was_not_begun_is_not_made_by_looking(tmp_path: Path, folde
     (tmp_path / "study.json").write_bytes((folder / "studies" / NASTY / "study.json").read_bytes())
     with pytest.raises(CheckpointError, match="has no evaluations at .*study.db: it was not begun"):
         report.write(tmp_path, tmp_path / "r.html")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["study.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["study.json"]
 
 
 def test_a_study_without_a_score_is_a_sentence(studied: StudyMaterial) -> None:
-    history = [{**row, "score": None, "best": None, "state": "running"} for row in studied.found["history"]]
+    history = [{**row, "score": None, "best": None, "state": "running"} for row in studied.summary["history"]]
     empty = {"best": [], "diverged": [], "importance": {}, "evaluations": 0, "seconds": 0.0, "history": history}
     states = {"complete": 0, "pruned": 0, "diverged": 0, "running": 24}
-    html = study_section.section(replace(studied, found={**studied.found, **empty, "states": states}))
+    html = study_section.section(replace(studied, summary={**studied.summary, **empty, "states": states}))
     assert "No configuration has a score yet" in html
     assert "<figure" not in html
     assert "24 more proposed" in html
-    failed = {**empty, "states": {**states, "diverged": 24, "running": 0}, "diverged": studied.found["diverged"]}
-    html = study_section.section(replace(studied, found={**studied.found, **failed}))
+    failed = {**empty, "states": {**states, "diverged": 24, "running": 0}, "diverged": studied.summary["diverged"]}
+    html = study_section.section(replace(studied, summary={**studied.summary, **failed}))
     assert "No configuration has a score: 24 diverged or failed" in html
 
 
 def test_the_cards_of_a_study_agree(studied: StudyMaterial) -> None:
-    found = studied.found
-    history = [dict(row) for row in found["history"]]
+    summary = studied.summary
+    history = [dict(row) for row in summary["history"]]
     for row in history[:12]:
         row["state"] = "running"
     for row in history[:6]:
         row["score"] = None
-    counts = {state: sum(row["state"] == state for row in history) for state in found["states"]}
+    counts = {state: sum(row["state"] == state for row in history) for state in summary["states"]}
     tiles = {name: (value, about) for name, value, about in study_section._tiles(
-        {**found, "history": history, "states": counts}
+        {**summary, "history": history, "states": counts}
     )}  # fmt: skip
     scored = sum(row["state"] == "running" and row["score"] is not None for row in history)
     assert tiles["ended"][0] == "12"
@@ -129,23 +131,23 @@ def test_auto_is_its_choice_its_reasons_and_its_first_member(graph: Graph, tmp_p
 
 
 def test_theory_says_what_the_bound_says(folder: Path) -> None:
-    told = json.loads((folder / "bound.json").read_bytes())
-    found = TheoryDocument.read(folder / "bound.json")
-    assert found.bounds is not None
-    spec = theory_section._chart(found.bounds).spec
+    written = json.loads((folder / "bound.json").read_bytes())
+    document = TheoryDocument.read(folder / "bound.json")
+    assert document.bounds is not None
+    spec = theory_section._chart(document.bounds).spec
     for trace, version in zip(spec["data"], ("printed", "corrected"), strict=True):
         drawn = [value for value in trace["x"] if value is not None]
-        terms = [value for value in told["bounds"][version]["terms"].values() if value]
+        terms = [value for value in written["bounds"][version]["terms"].values() if value]
         assert drawn == pytest.approx(terms, rel=1e-3)
-        assert sum(terms) == pytest.approx(told["bounds"][version]["total"])
-    density = theory_section._density(found).spec["data"][0]
+        assert sum(terms) == pytest.approx(written["bounds"][version]["total"])
+    density = theory_section._density(document).spec["data"][0]
     assert sum(value or 0 for value in density["y"]) == pytest.approx(1, abs=1e-3)
-    assert sum(found.shares) == pytest.approx(1)
-    nodes = found.power_sums[0]
+    assert sum(document.shares) == pytest.approx(1)
+    nodes = document.power_sums[0]
     assert nodes == 150
-    middles = [(a + b) / 2 for a, b in zip(found.edges[:-1], found.edges[1:], strict=True)]
-    mean = sum(share * middle for share, middle in zip(found.shares, middles, strict=True))
-    assert mean * nodes == pytest.approx(found.power_sums[1], rel=0.05)
+    middles = [(a + b) / 2 for a, b in zip(document.edges[:-1], document.edges[1:], strict=True)]
+    mean = sum(share * middle for share, middle in zip(document.shares, middles, strict=True))
+    assert mean * nodes == pytest.approx(document.power_sums[1], rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +160,8 @@ def test_theory_says_what_the_bound_says(folder: Path) -> None:
     ],
 )
 def test_documents_of_strangers_are_checked(change: dict, expected: str, folder: Path, tmp_path: Path) -> None:
-    told = json.loads((folder / "bound.json").read_bytes()) | change
-    (tmp_path / "b.json").write_text(json.dumps(told))
+    changed = json.loads((folder / "bound.json").read_bytes()) | change
+    (tmp_path / "b.json").write_text(json.dumps(changed))
     with pytest.raises(DataError, match=expected):
         report.write(tmp_path / "b.json", tmp_path / "r.html")
     assert not (tmp_path / "r.html").exists()

@@ -127,10 +127,10 @@ def test_agpcn_with_gpcns_coefficients_has_gpcns_bound(kind: str, link: str) -> 
     other.load_state_dict(model.state_dict(), strict=False)
     with torch.no_grad():
         other.theta.copy_(model.coefficients())
-    mine, theirs = (measure(each, x, adjacency, **SIZES) for each in (model, other))
+    measured, equivalent = (measure(one, x, adjacency, **SIZES) for one in (model, other))
     for bound in (printed, corrected):
-        assert bound(mine).terms == pytest.approx(bound(theirs).terms, rel=1e-6)
-    assert measure(model, x, adjacency, coefficients=kind, **SIZES).coefficients == mine.coefficients  # type: ignore[arg-type]
+        assert bound(measured).terms == pytest.approx(bound(equivalent).terms, rel=1e-6)
+    assert measure(model, x, adjacency, coefficients=kind, **SIZES).coefficients == measured.coefficients  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["gpcn", "gpcn-link", "agpcn", "agpcn-link"])
@@ -138,27 +138,27 @@ def test_agpcn_with_gpcns_coefficients_has_gpcns_bound(kind: str, link: str) -> 
 def test_the_corrected_bound_lies_above_what_can_be_reached(name: str, directed: bool) -> None:
     _graph, model, x, adjacency = trained(name, directed, layers=2, mlp_layers=2, gamma=0.5)
     quantities = measure(model, x, adjacency, **SIZES)
-    found = estimate(model, x, adjacency, quantities, draws=6, starts=2, steps=60)
+    complexity = estimate(model, x, adjacency, quantities, draws=6, starts=2, steps=60)
     bound = corrected(quantities).total
-    assert found.mean - 3 * found.error > 0
-    assert found.mean + 3 * found.error < bound
-    assert bound < 1000 * found.mean  # and is not idle
+    assert complexity.mean - 3 * complexity.error > 0
+    assert complexity.mean + 3 * complexity.error < bound
+    assert bound < 1000 * complexity.mean  # and is not idle
 
 
 def test_measured_quantities_are_those_of_the_model() -> None:
     graph, model, x, adjacency = trained("gpcn-link", layers=3, mlp_layers=2, gamma=0.5)
-    found = measure(model, x, adjacency, **SIZES)
-    assert len(found.feature_norms) == 2
-    assert found.output_norm == pytest.approx(float(model.out.weight.detach().abs().sum(0).max()))
-    assert found.link_norm == pytest.approx(float(model.link.detach().abs().sum(0).max()))
+    quantities = measure(model, x, adjacency, **SIZES)
+    assert len(quantities.feature_norms) == 2
+    assert quantities.output_norm == pytest.approx(float(model.out.weight.detach().abs().sum(0).max()))
+    assert quantities.link_norm == pytest.approx(float(model.link.detach().abs().sum(0).max()))
     features = np.asarray(graph.features)
-    assert found.features_frobenius == pytest.approx(np.linalg.norm(features), rel=1e-5)
-    assert found.features_column == pytest.approx(np.linalg.norm(features, axis=0).max(), rel=1e-5)
+    assert quantities.features_frobenius == pytest.approx(np.linalg.norm(features), rel=1e-5)
+    assert quantities.features_column == pytest.approx(np.linalg.norm(features, axis=0).max(), rel=1e-5)
     bar = normalized(adjacency).toarray()
     powers = [np.linalg.norm(np.linalg.matrix_power(bar, k)) for k in range(4)]
-    np.testing.assert_allclose(found.frobenius, powers, rtol=1e-9)
-    assert found.bound_on_outputs == pytest.approx(float(model.features(x).detach().abs().max()))
-    assert (found.train, found.test, found.nodes) == (30, 15, 60)
+    np.testing.assert_allclose(quantities.frobenius, powers, rtol=1e-9)
+    assert quantities.bound_on_outputs == pytest.approx(float(model.features(x).detach().abs().max()))
+    assert (quantities.train, quantities.test, quantities.nodes) == (30, 15, 60)
 
 
 def test_norms_of_powers_of_a_directed_graph_are_bounded_by_singular_values() -> None:
@@ -171,12 +171,12 @@ def test_norms_of_powers_of_a_directed_graph_are_bounded_by_singular_values() ->
 
 def test_the_transductive_bound_by_hand() -> None:
     q = 1 / 20 + 1 / 10
-    mine = transductive(corrected(EXAMPLE), EXAMPLE, delta=0.1)
+    full_bound = transductive(corrected(EXAMPLE), EXAMPLE, delta=0.1)
     s = 30 / (29.5 * (1 - 1 / 40))
-    assert mine.complexity == pytest.approx(q * corrected(EXAMPLE).total)
-    assert mine.slack_of_sampling == pytest.approx(C_0 * q * math.sqrt(10))
-    assert mine.confidence == pytest.approx(math.sqrt(s * q / 2 * math.log(10)))
-    assert mine.gap == pytest.approx(mine.complexity + mine.slack_of_sampling + mine.confidence)
+    assert full_bound.complexity == pytest.approx(q * corrected(EXAMPLE).total)
+    assert full_bound.slack_of_sampling == pytest.approx(C_0 * q * math.sqrt(10))
+    assert full_bound.confidence == pytest.approx(math.sqrt(s * q / 2 * math.log(10)))
+    assert full_bound.gap == pytest.approx(full_bound.complexity + full_bound.slack_of_sampling + full_bound.confidence)
     theirs = transductive(printed(EXAMPLE), EXAMPLE, delta=0.1)
     s = 2 * 30 * 10 / (59 * 19)
     assert theirs.confidence == pytest.approx(math.sqrt(s * q / 2 * math.log(10)))

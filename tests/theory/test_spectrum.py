@@ -67,20 +67,20 @@ CLOSED = {
 @pytest.mark.parametrize("of", ["singular", "eigen"])
 def test_closed_forms(name: str, of: str) -> None:
     links, values = CLOSED[name]
-    found = power_sums(normalized(links), POWERS, of=of)  # type: ignore[arg-type]
+    sums = power_sums(normalized(links), POWERS, of=of)  # type: ignore[arg-type]
     expected = [(np.abs(values) ** k).sum() for k in range(POWERS + 1)]
-    np.testing.assert_allclose(found.values, expected, atol=1e-9)
-    assert found.method == "exact"
-    assert not found.errors.any()
-    assert found[0] == len(values)
+    np.testing.assert_allclose(sums.values, expected, atol=1e-9)
+    assert sums.method == "exact"
+    assert not sums.errors.any()
+    assert sums[0] == len(values)
 
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_lanczos_sees_all_of_a_small_space(name: str) -> None:
     links, values = CLOSED[name]
-    found = power_sums(normalized(links), POWERS, method="lanczos", probes=400, steps=30)
+    sums = power_sums(normalized(links), POWERS, method="lanczos", probes=400, steps=30)
     expected = np.array([(np.abs(values) ** k).sum() for k in range(POWERS + 1)])
-    assert (np.abs(found.values - expected) <= found.errors + 1e-9).all()
+    assert (np.abs(sums.values - expected) <= sums.errors + 1e-9).all()
 
 
 @given(st.integers(0, 10_000), st.integers(40, 160), st.floats(0.02, 0.3), st.booleans())
@@ -90,8 +90,8 @@ def test_lanczos_is_within_its_error_of_lapack(seed: int, n: int, share: float, 
     links = links if directed else np.maximum(np.triu(links, 1), np.triu(links, 1).T)
     matrix = normalized(links)
     exact = power_sums(matrix, POWERS, method="exact")
-    found = power_sums(matrix, POWERS, method="lanczos", probes=64, seed=seed)
-    assert (np.abs(found.values - exact.values) <= found.errors * 1.5 + 1e-9).all()
+    sums = power_sums(matrix, POWERS, method="lanczos", probes=64, seed=seed)
+    assert (np.abs(sums.values - exact.values) <= sums.errors * 1.5 + 1e-9).all()
 
 
 @pytest.mark.mirror
@@ -102,9 +102,9 @@ def test_lanczos_on_real_graphs(name: str, mirror: Path) -> None:
     csr = sp.csr_array((matrix.values(), matrix.col_indices(), matrix.crow_indices()), shape=tuple(matrix.shape))
     csr = sp.csr_array((csr + csr.T) / 2, dtype=np.float64)
     exact = power_sums(csr, 16, method="exact")
-    found = power_sums(csr, 16, method="lanczos")
-    assert (np.abs(found.values - exact.values) <= found.errors + 1e-6).all()
-    assert (found.errors[1:9] < 0.2 * exact.values[1:9]).all()  # and the estimate is worth something
+    sums = power_sums(csr, 16, method="lanczos")
+    assert (np.abs(sums.values - exact.values) <= sums.errors + 1e-6).all()
+    assert (sums.errors[1:9] < 0.2 * exact.values[1:9]).all()  # and the estimate is worth something
 
 
 def test_directed_graphs_have_singular_values_that_bound_what_eigenvalues_do_not() -> None:
@@ -132,6 +132,15 @@ def test_the_density_is_where_the_spectrum_is() -> None:
     assert len(edges) == 11
     moment = density(normalized(links), method="lanczos", probes=200)
     assert (moment.weights * moment.nodes**2).sum() == pytest.approx((values**2).sum(), rel=0.1)
+
+
+def test_a_density_that_is_there_need_not_be_computed_again() -> None:
+    links, _ = CLOSED["star"]
+    spectrum, expected = density(normalized(links)), power_sums(normalized(links), POWERS)
+    np.testing.assert_array_equal(power_sums(normalized(links), POWERS, precomputed=spectrum).values, expected.values)
+    with pytest.warns(DeprecationWarning, match="now called precomputed"):
+        former = power_sums(normalized(links), POWERS, known=spectrum)
+    np.testing.assert_array_equal(former.values, expected.values)
 
 
 def test_symmetry_is_seen_to_rounding() -> None:

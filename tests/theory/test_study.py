@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gpcn import save, synthesize
-from gpcn.paper import complexity, theory
-from gpcn.paper.published import FAMILY
+from gpcn.nn.zoo import FAMILY
+from gpcn.paper.measurements import complexity, theory
 from gpcn.paper.rows import read, write
 from gpcn.theory.study import bound_and_gap, bound_and_reached, rank_correlation
 from gpcn.training.config import TrainConfig
@@ -29,13 +29,13 @@ def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_point_of_the_study() -> None:
     graph = synthesize(nodes=100, classes=2, degree=4, splits=1)
     config = TrainConfig.of("gpcn", hidden=8, layers=3, gamma=0.5, epochs=15, dropout=0)
-    found = bound_and_gap(graph, config, 0)
-    assert found["gap"] == pytest.approx(found["train"] - found["test"])
-    assert len(found["energy"]) == len(found["distance"]) == 4
-    assert found["corrected"] > 0
-    assert found["mu"] == 1
+    row = bound_and_gap(graph, config, 0)
+    assert row["gap"] == pytest.approx(row["train"] - row["test"])
+    assert len(row["energy"]) == len(row["distance"]) == 4
+    assert row["corrected"] > 0
+    assert row["mu"] == 1
     deeper = bound_and_gap(graph, TrainConfig.of("gpcn", hidden=8, layers=8, gamma=4, epochs=3, dropout=0), 0)
-    assert deeper["corrected"] > 100 * found["corrected"]
+    assert deeper["corrected"] > 100 * row["corrected"]
     assert deeper["corrected_dominant"].startswith("hop_")
 
 
@@ -43,17 +43,17 @@ def test_terms_by_name_total_dominant_and_constants(mirror: Path) -> None:
     words = ("bound", "texas", "--model", "gpcn-link", "--set", "hidden=16", "--set", "epochs=20", "--json")
     answer = gpcn(*words, GPCN_MIRROR=str(mirror))
     assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout)
+    document = json.loads(answer.stdout)
     for version in ("printed", "corrected"):
-        bound = told["bounds"][version]
+        bound = document["bounds"][version]
         assert bound["total"] == pytest.approx(sum(bound["terms"].values()))
         assert bound["terms"][bound["dominant"]] == max(bound["terms"].values())
         assert {"features", "hop_1", "hop_2", "links"} <= set(bound["terms"])
         assert bound["transductive"]["gap"] > bound["transductive"]["complexity"]
-    assert told["constants"]["c_prime"] == 1
-    assert told["constants"]["Q"] == pytest.approx(1 / 87 + 1 / 37)
-    assert told["spectrum"]["of"] == "singular"
-    assert told["quantities"]["mu"] == pytest.approx(0.5, abs=0.3)
+    assert document["constants"]["c_prime"] == 1
+    assert document["constants"]["Q"] == pytest.approx(1 / 87 + 1 / 37)
+    assert document["spectrum"]["of"] == "singular"
+    assert document["quantities"]["mu"] == pytest.approx(0.5, abs=0.3)
 
 
 def test_a_run_and_the_same_training_have_the_same_bound(graph_file: Path, tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ def test_bad_words_are_one_sentence(words: tuple[str, ...], expected: str, graph
 
 
 def test_the_study_covers_what_it_says() -> None:
-    found = [where for _, where in theory.points()]
-    assert len(found) == 5 * 6 + 5
-    assert {where["layers"] for where in found} == {1, 2, 4, 8, 16}
+    keys = [key for _, key in theory.points()]
+    assert len(keys) == 5 * 6 + 5
+    assert {key["layers"] for key in keys} == {1, 2, 4, 8, 16}
     for config, where in theory.points():
         assert config["gamma"] == where["gamma"]
         assert where["model"] == "gpcn" or config["mu"] == where["mu"]
@@ -120,12 +120,12 @@ def test_rank_correlation_section_and_figure(tmp_path: Path) -> None:
 
 def test_the_bound_stands_beside_what_is_reached(tmp_path: Path) -> None:
     graph = synthesize(nodes=60, classes=3, degree=3, splits=1, seed=2)
-    found = bound_and_reached(graph, complexity.config("agpcn-link"), 0, draws=2)
-    assert 0 < found["reached"] < found["corrected"]
-    row = {"dataset": "texas", "model": "gpcn", "status": "", "seconds": 1, "commit": "abc", **found}
+    measured = bound_and_reached(graph, complexity.config("agpcn-link"), 0, draws=2)
+    assert 0 < measured["reached"] < measured["corrected"]
+    row = {"dataset": "texas", "model": "gpcn", "status": "", "seconds": 1, "commit": "abc", **measured}
     complexity.save([row], tmp_path)
     (kept,) = read(tmp_path / "complexity.csv", complexity.COLUMNS)
-    assert f"| {found['corrected'] / found['reached']:.1f} |" in complexity.section([kept])
+    assert f"| {measured['corrected'] / measured['reached']:.1f} |" in complexity.section([kept])
 
 
 def test_committed_complexities_lie_below_the_corrected_bound() -> None:
@@ -147,16 +147,18 @@ def test_committed_study() -> None:
 
 
 def test_a_spectrum_by_both_ways_and_its_figure(graph_file: Path, tmp_path: Path) -> None:
-    told = []
+    documents = []
     for method in ("exact", "lanczos"):
         words = ("spectrum", graph_file, "--powers", 3, "--method", method, "--probes", 200, "--json")
         answer = gpcn(*words, "--figure", tmp_path / f"{method}.svg")
         assert answer.returncode == 0, answer.stderr
-        told.append(json.loads(answer.stdout))
+        documents.append(json.loads(answer.stdout))
         assert "singular value of Ā" in (tmp_path / f"{method}.svg").read_text()
-    assert not told[0]["symmetric"]
+    assert not documents[0]["symmetric"]
     for k in (1, 2, 3):
-        assert told[0]["power_sums"][k] == pytest.approx(told[1]["power_sums"][k], abs=told[1]["errors"][k] + 1e-9)
+        assert documents[0]["power_sums"][k] == pytest.approx(
+            documents[1]["power_sums"][k], abs=documents[1]["errors"][k] + 1e-9
+        )
     both = [
         gpcn("spectrum", graph_file, *words, "--json").stdout for words in (("--direction", "both"), ("--symmetrize",))
     ]

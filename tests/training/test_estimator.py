@@ -28,8 +28,8 @@ def test_features_and_links_with_unlabelled_nodes() -> None:
     y[100:] = -1
     model = GPCNClassifier(epochs=150, random_state=0).fit(GRAPH.features, y, adjacency=GRAPH.adjacency)
     assert model.classes_.tolist() == [0, 1, 2]
-    found = model.predict(GRAPH.features, adjacency=GRAPH.adjacency)
-    assert (found[100:] == GRAPH.labels[100:]).mean() > 0.7
+    predicted = model.predict(GRAPH.features, adjacency=GRAPH.adjacency)
+    assert (predicted[100:] == GRAPH.labels[100:]).mean() > 0.7
     assert model.predict_proba(GRAPH.features, adjacency=GRAPH.adjacency).shape == (200, 3)
     assert model.score(GRAPH.features, GRAPH.labels, adjacency=GRAPH.adjacency) > 0.7
 

@@ -158,7 +158,7 @@ def _document(
     layers = getattr(model, "layers", 1)
     matrix = normalized(problem.adjacency)
     found = density(matrix, of=of) if with_density else None
-    sums = power_sums(matrix, 2 * layers if isinstance(layers, int) else 2, of=of, known=found)
+    sums = power_sums(matrix, 2 * layers if isinstance(layers, int) else 2, of=of, precomputed=found)
     given = measure(
         model,
         problem.x,

@@ -57,7 +57,7 @@ def explain(
         return
     account = folder.explain(node, loaded, split=split, top=top)
     if picture is not None:
-        from gpcn.ego_picture import REACH, write_picture
+        from gpcn.explanation.ego_picture import REACH, write_picture
 
         write_picture(folder.explain(node, loaded, split=split, top=REACH), loaded, picture)
         account["picture"] = str(picture)

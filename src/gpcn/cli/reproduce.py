@@ -71,10 +71,10 @@ def reproduce(
 
 
 def _recipes(datasets: str | None, models: str | None, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
-    from gpcn.paper import operators
-    from gpcn.paper.published import DATASETS, METHODS
-    from gpcn.paper.reproduction import choose
-    from gpcn.paper.search import find_all
+    from gpcn.paper.measurements import operators
+    from gpcn.paper.measurements.reproduction import choose
+    from gpcn.paper.reference.published import DATASETS, METHODS
+    from gpcn.paper.searches.recipe_search import find_all
 
     graphs = tuple(dict.fromkeys((*DATASETS, *operators.DATASETS)))
     methods = tuple(dict.fromkeys((*METHODS, *operators.METHODS)))
@@ -94,9 +94,11 @@ def _measure(
     folder: Path,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    from gpcn.paper import ablation, complexity, learned, operators, page, published, theory
-    from gpcn.paper.recipes import ORIGINS
-    from gpcn.paper.reproduction import cells, choose, measure
+    from gpcn.paper.measurements import ablation, complexity, learned, operators, theory
+    from gpcn.paper.measurements.reproduction import cells, choose, measure
+    from gpcn.paper.reference import published
+    from gpcn.paper.reference.recipes import ORIGINS
+    from gpcn.paper.results_page import page
 
     if recipes is not None and recipes not in ORIGINS:
         raise ConfigError(f"--recipes is {recipes!r}; expected paper or ours")
@@ -110,7 +112,7 @@ def _measure(
         document["rows"] = measured.table
     if what == "operators":
         chosen = choose(datasets, operators.DATASETS, "dataset"), choose(models, operators.METHODS, "model")
-        measured = measure(operators.wanted(*chosen), splits=splits, **options)
+        measured = measure(operators.trained_cells(*chosen), splits=splits, **options)
         operators.save(measured, folder)
         document["rows"] = measured.table
     studies = ablation.studies(what)

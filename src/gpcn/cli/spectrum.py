@@ -58,7 +58,7 @@ def spectrum(
     loaded = load(graph, mirror=mirror, require_labels=False)
     matrix = normalized(Adjacency(loaded.adjacency, direction=reading))
     density = theory.density(matrix, of=kind, **how) if figure is not None or out is not None else None
-    sums = theory.power_sums(matrix, powers, of=kind, known=density, **how)
+    sums = theory.power_sums(matrix, powers, of=kind, precomputed=density, **how)
     if density is not None and figure is not None:
         theory.draw(density, loaded.name, figure, of=kind)
     document = {

@@ -151,7 +151,7 @@ def train(
 
 
 def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
-    from gpcn.paper.recipes import ORIGINS, recipe
+    from gpcn.paper.reference.recipes import ORIGINS, recipe
 
     if origin not in ORIGINS:
         raise ConfigError(f"--recipe is {origin!r}; expected paper or ours")

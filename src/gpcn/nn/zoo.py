@@ -53,6 +53,7 @@ from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
 from gpcn.nn.residual import ResidualGCN
 
 WIMALAWARNE = "Wimalawarne and Suzuki, Graph Polynomial Convolution Models for Node Classification, 2022"
+FAMILY = ("gpcn", "gpcn-link", "agpcn", "agpcn-link")  # the four models of the paper's tables
 
 
 def names(family: str | None = None) -> list[str]:

@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +25,7 @@ from gpcn.training.config import TrainConfig
 from gpcn.training.splitrun import split_key
 from gpcn.training.workers import Crew, Send
 
-KEPT = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
+KEPT_SCORES = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
 load_once = lru_cache(maxsize=2)(load_dataset)
 Kind = Literal["train", "probe", "bound", "complexity"]
 
@@ -65,33 +65,33 @@ class Evaluations:
             self._crew.stop()
             self._crew = None
 
-    def known(self, question: Question) -> dict[str, Any] | None:
-        """The answer on disk."""
+    def stored(self, question: Question) -> dict[str, Any] | None:
+        """The answer on disk, if there is one."""
         path = self._path(question)
         try:
-            told = json.loads(path.read_bytes())
-            return dict(told["answer"])
+            record = json.loads(path.read_bytes())
+            return dict(record["answer"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise CheckpointError(f"{path} is damaged; delete it to evaluate that again") from error
 
     def answer(self, questions: Iterable[Question], progress: Progress | None = None) -> list[dict[str, Any]]:
-        """The answers in the order asked."""
-        asked = list(questions)
-        different = {each.key(): each for each in asked}
-        missing = [each for each in different.values() if self.known(each) is None]
-        done = len(different) - len(missing)
+        """The answers in the order of `questions`; those that are not on disk are computed and kept there."""
+        questions = list(questions)
+        distinct = {question.key(): question for question in questions}
+        missing = [question for question in distinct.values() if self.stored(question) is None]
+        done = len(distinct) - len(missing)
         for question, answer in self._compute(missing):
-            told = {"dataset": question.dataset, "split": question.split, "kind": question.kind}
-            told |= {"config": question.config.to_json(), "answer": answer}
+            record = {"dataset": question.dataset, "split": question.split, "kind": question.kind}
+            record |= {"config": question.config.to_json(), "answer": answer}
             with replacing(self._path(question)) as stream:
-                stream.write(json.dumps(told, allow_nan=False).encode())
+                stream.write(json.dumps(record, allow_nan=False).encode())
             done += 1
             if progress is not None:
-                progress(done, len(different), question)
-        found = [self.known(each) for each in asked]
-        return [each for each in found if each is not None]
+                progress(done, len(distinct), question)
+        answers = [self.stored(question) for question in questions]
+        return [answer for answer in answers if answer is not None]
 
     def _path(self, question: Question) -> Path:
         return self.folder / "evaluations" / question.dataset / f"{question.key()}.json"
@@ -118,12 +118,20 @@ class Evaluations:
                     running -= 1
                     yield question, payload
         finally:
-            if running:  # somebody stopped, or a worker failed: what the others do is asked again another time
+            if running:  # somebody stopped, or a worker failed: what the others compute is computed again another time
                 crew.stop()
 
     def _workers(self) -> Crew:
         self._crew = self._crew or Crew(_evaluator)
         return self._crew
+
+
+def answer_groups(
+    evaluations: Evaluations, groups: Sequence[Sequence[Question]], progress: Progress | None = None
+) -> list[list[dict[str, Any]]]:
+    """The answers to several lists of questions, a list each; what is missing in all of them is computed together."""
+    evaluations.answer((question for questions in groups for question in questions), progress)
+    return [evaluations.answer(questions) for questions in groups]
 
 
 def evaluate(question: Question) -> dict[str, Any]:
@@ -132,12 +140,12 @@ def evaluate(question: Question) -> dict[str, Any]:
     from gpcn.training.probe import probe
     from gpcn.training.splitrun import run_split
 
-    def scores(*about: Any) -> dict[str, Any]:
-        result = run_split(*about)
-        return {key: result[key] for key in KEPT}
+    def train_and_score(*problem: Any) -> dict[str, Any]:
+        result = run_split(*problem)
+        return {key: result[key] for key in KEPT_SCORES}
 
-    ways: dict[str, Callable[..., dict[str, Any]]] = {
-        "train": scores,
+    evaluators: dict[str, Callable[..., dict[str, Any]]] = {
+        "train": train_and_score,
         "probe": probe,
         "bound": bound_and_gap,
         "complexity": bound_and_reached,
@@ -145,7 +153,7 @@ def evaluate(question: Question) -> dict[str, Any]:
     start = time.perf_counter()
     graph = load_once(question.dataset)
     try:
-        answer = ways[question.kind](graph, question.config, question.split)
+        answer = evaluators[question.kind](graph, question.config, question.split)
     except TrainingError as error:
         answer = {"failed": str(error)}
     return {**answer, "seconds": round(time.perf_counter() - start, 3), "commit": commit()}
@@ -156,10 +164,10 @@ def commit() -> str:
     """The commit of this code, marked where files were changed since; the version where there is no repository."""
     here = Path(__file__)
 
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(here.parent), *words]
-        told = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-        return told.stdout.strip()
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(here.parent), *arguments]
+        completed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        return completed.stdout.strip()
 
     try:
         git("ls-files", "--error-unmatch", here.name)  # an installed copy inside somebody's repository is not tracked
@@ -187,16 +195,16 @@ def single_thread() -> Iterator[None]:
     """One thread for tensors, as every worker has, so that answers do not depend on how many there are."""
     import torch
 
-    before = torch.get_num_threads()
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
 
 
 def _evaluator() -> Callable[[Send, Question], dict[str, Any]]:
-    """In another process: what answers a question."""
+    """What answers a question in another process (`training.workers.Crew`)."""
     import torch
 
     torch.set_num_threads(1)

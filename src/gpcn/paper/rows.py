@@ -39,7 +39,6 @@ Row = dict[str, Any]
 def summarize(answers: Sequence[Mapping[str, Any]]) -> Row:
     """What a row says of its splits; the deviation is over splits, as in the paper."""
     done = [answer for answer in answers if "failed" not in answer]
-    failed = [answer["failed"] for answer in answers if "failed" in answer]
     tests = [answer["test"] for answer in done if answer["test"] is not None]
     vals = [answer["val"] for answer in done if answer["val"] is not None]
     return {
@@ -48,9 +47,20 @@ def summarize(answers: Sequence[Mapping[str, Any]]) -> Row:
         "val_mean": round(float(np.mean(vals)), 3) if vals else None,
         "epochs": round(float(np.mean([answer["epochs"] for answer in done])), 1) if done else None,
         "seconds": round(sum(answer["seconds"] for answer in answers), 1),
-        "commit": " ".join(sorted({answer["commit"] for answer in answers})),
-        "status": f"failed on {len(failed)} of {len(answers)} splits: {failed[0]}" if failed else "",
+        "commit": commits(answers),
+        "status": failure_status(answers),
     }
+
+
+def commits(answers: Sequence[Mapping[str, Any]]) -> str:
+    """The commits that computed `answers`, as one cell."""
+    return " ".join(sorted({answer["commit"] for answer in answers}))
+
+
+def failure_status(answers: Sequence[Mapping[str, Any]]) -> str:
+    """How many of `answers` failed and why the first did; empty where none did."""
+    failed = [answer["failed"] for answer in answers if "failed" in answer]
+    return f"failed on {len(failed)} of {len(answers)} splits: {failed[0]}" if failed else ""
 
 
 def write(path: Path, columns: Sequence[str], rows: Iterable[Row], key: Sequence[str]) -> list[Row]:
@@ -71,13 +81,13 @@ def read(path: Path, columns: Sequence[str]) -> list[Row]:
     if not path.exists():
         return []
     try:
-        found = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-        rows = list(found)
+        reader = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+        rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}; delete it, or choose another --results") from error
-    if tuple(found.fieldnames or ()) != tuple(columns):
+    if tuple(reader.fieldnames or ()) != tuple(columns):
         raise DataError(
-            f"{path} has columns {', '.join(found.fieldnames or ['none'])}; expected {', '.join(columns)}; "
+            f"{path} has columns {', '.join(reader.fieldnames or ['none'])}; expected {', '.join(columns)}; "
             "move it away, or choose another --results"
         )
     return rows

@@ -19,21 +19,21 @@ COLUMNS = ("model", "test", "validation", "against the best", "95 % interval", "
 
 def section(material: ComparisonMaterial) -> Markup:
     """The section of one comparison."""
-    found = material.found
-    kinds = {made.name: made.run.config.model for made in material.runs}
-    best = next((row for row in found["models"] if row["best"]), None)
+    comparison = material.table
+    kinds = {run.name: run.run.config.model for run in material.runs}
+    best = next((row for row in comparison["models"] if row["best"]), None)
     return render(
         "comparison.html",
-        found=found,
-        metric=found["metric"].replace("_", " "),
+        comparison=comparison,
+        metric=comparison["metric"].replace("_", " "),
         best=best and best["model"],
-        score=best and spread(best["test_mean"], best["test_std"], definition(found["metric"]).digits),
-        splits=max(len(row["splits"]) for row in found["models"]),
-        worse=_significant(found, -1),
-        better=_significant(found, 1),
-        idle=[row["model"] for row in found["models"] if _is_idle(row)],
-        figures=[_scores(found), *_differences(found)],
-        table=_table(found, kinds),
+        score=best and spread(best["test_mean"], best["test_std"], definition(comparison["metric"]).digits),
+        splits=max(len(row["splits"]) for row in comparison["models"]),
+        worse=_significant(comparison, -1),
+        better=_significant(comparison, 1),
+        idle=[row["model"] for row in comparison["models"] if _is_idle(row)],
+        figures=[_scores(comparison), *_differences(comparison)],
+        table=_table(comparison, kinds),
         notes=material.notes,
     )
 
@@ -43,37 +43,37 @@ def _is_idle(row: dict[str, Any]) -> bool:
     return row["beats_majority"] is False and not row["reference"]
 
 
-def _significant(found: dict[str, Any], sign: int) -> list[str]:
+def _significant(comparison: dict[str, Any], sign: int) -> list[str]:
     """The models that are clearly better (`sign` 1) or worse (-1) than the best on validation."""
-    direction = sign * definition(found["metric"]).sign
+    direction = sign * definition(comparison["metric"]).sign
 
     def clear(row: dict[str, Any]) -> bool:
         paired = row["against_best"]
         significant = paired is not None and paired["p"] is not None and paired["p"] < LEVEL
         return significant and paired["difference"] * direction > 0 and not row["reference"]
 
-    return [row["model"] for row in found["models"] if clear(row)]
+    return [row["model"] for row in comparison["models"] if clear(row)]
 
 
-def _scores(found: dict[str, Any]) -> Figure:
-    rows, metric = found["models"], definition(found["metric"])
+def _scores(comparison: dict[str, Any]) -> Figure:
+    rows, metric = comparison["models"], definition(comparison["metric"])
     dots: Trace = {"x": [], "y": [], "hovertext": []}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for split in row["splits"]:
             if split["test"] is not None:
                 dots["x"].append(split["test"])
-                dots["y"].append(place - APART)
+                dots["y"].append(index - APART)
                 dots["hovertext"].append(f"split {split['split']}: {split['test']:.{metric.digits}f}")
-    known = [(place, row) for place, row in enumerate(rows) if row["test_mean"] is not None]
+    scored = [(index, row) for index, row in enumerate(rows) if row["test_mean"] is not None]
     means: Trace = {
-        "x": plain([row["test_mean"] for _, row in known]),
-        "y": [place + APART for place, _ in known],
-        "error_x": whiskers([row["test_std"] or 0.0 for _, row in known]),
-        "hovertext": [f"mean {spread(row['test_mean'], row['test_std'], metric.digits)}" for _, row in known],
+        "x": plain([row["test_mean"] for _, row in scored]),
+        "y": [index + APART for index, _ in scored],
+        "error_x": whiskers([row["test_std"] or 0.0 for _, row in scored]),
+        "hovertext": [f"mean {spread(row['test_mean'], row['test_std'], metric.digits)}" for _, row in scored],
         "marker": {
             "size": 9,
             "symbol": "diamond",
-            "color": ["$series-2" if row["best"] else "$ink" for _, row in known],
+            "color": ["$series-2" if row["best"] else "$ink" for _, row in scored],
         },
     }
     shared = {"type": "scatter", "mode": "markers", "hoverinfo": "text"}
@@ -94,13 +94,15 @@ def _scores(found: dict[str, Any]) -> Figure:
     )
 
 
-def _differences(found: dict[str, Any]) -> list[Figure]:
+def _differences(comparison: dict[str, Any]) -> list[Figure]:
     rows = [
-        row for row in found["models"] if row["against_best"] is not None and row["against_best"]["low"] is not None
+        row
+        for row in comparison["models"]
+        if row["against_best"] is not None and row["against_best"]["low"] is not None
     ]
     if not rows:
         return []
-    pairs, metric = [row["against_best"] for row in rows], definition(found["metric"])
+    pairs, metric = [row["against_best"] for row in rows], definition(comparison["metric"])
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",
@@ -121,7 +123,7 @@ def _differences(found: dict[str, Any]) -> list[Figure]:
                 "yaxis": names_axis([row["model"] for row in rows], downwards=True),
                 "xaxis": {"title": {"text": "points" if metric.percent else metric.axis}, "zeroline": True},
             },
-            height_of(len(found["models"]), 260),
+            height_of(len(comparison["models"]), 260),
         )
     ]
 
@@ -138,9 +140,9 @@ def _reach(pair: dict[str, float], digits: int) -> str:
     return f"[{pair['low']:+.{digits}f}, {pair['high']:+.{digits}f}]"
 
 
-def _table(found: dict[str, Any], kinds: dict[str, str]) -> Table:
-    cells, digits = [], definition(found["metric"]).digits
-    for row in found["models"]:
+def _table(comparison: dict[str, Any], kinds: dict[str, str]) -> Table:
+    cells, digits = [], definition(comparison["metric"]).digits
+    for row in comparison["models"]:
         pair, name = row["against_best"], row["model"]
         undefined = pair is None or pair["p"] is None
         kind = name if row["reference"] else kinds[name]

@@ -32,7 +32,7 @@ def section(material: NewTablesMaterial) -> Markup:
         moved=[f"{text[:1].upper()}{text[1:]}." for text in moved],
         figures=[] if drift is None else [_links(drift["degree_counts"]), _classes(drift["classes"])],
         measures=None if drift is None else _measures(drift),
-        first=_first(predictions) if material.names_nodes and len(predictions.nodes) else None,
+        first=_first_nodes(predictions) if material.names_nodes and len(predictions.nodes) else None,
         notes=[note for note in predictions.notes if not note.startswith(MARK)],
     )
 
@@ -81,9 +81,9 @@ def _classes(classes: dict[str, Any]) -> Figure:
         ("predicted_now", "predicted now", "$series-1"),
     )
     given = [(title, classes[key], colour) for key, title, colour in kinds if classes[key] is not None]
-    every = list(classes["labels"])
+    class_names = list(classes["labels"])
     chosen, limited = largest_classes(list(classes["labels"].values()))
-    names = [every[index] for index in chosen]
+    names = [class_names[index] for index in chosen]
     traces = [_bars(title, names, [shares[name] for name in names], colour, "{}") for title, shares, colour in given]
     about = (
         "Mean probability of each class over all nodes, now and for the graph trained on, and the shares of the labels "
@@ -141,7 +141,7 @@ def _notable(notable: bool) -> Cell:
     return Cell("yes" if notable else "no", float(notable))
 
 
-def _first(predictions: Predictions) -> Table:
+def _first_nodes(predictions: Predictions) -> Table:
     """The nodes that `gpcn predict --sort` would list first."""
     ranked = predictions.sorted()
     positive, names = ranked.positive, ranked.label_names

@@ -66,7 +66,7 @@ def matrix(
     across: str = "",
     diverging: bool = False,
 ) -> tuple[list[Trace], dict[str, Any]]:
-    """A heat map with its numbers written in where there is room; `hover` has places for row, column and number."""
+    """A heat map with its numbers written in where there is room; `hover` is a format of row, column and number."""
     finite = [abs(value) for row in values for value in row if value is not None]
     top = max(finite, default=1.0) or 1.0
     scale = [[0, "$minus"], [0.5, "$middle"], [1, "$plus"]] if diverging else [[0, "$heat-low"], [1, "$heat-high"]]
@@ -97,6 +97,20 @@ def matrix(
         "yaxis": names_axis(rows, downwards=True, title={"text": down}),
     }
     return [trace], layout
+
+
+def dotted_line(name: str, x: Sequence[float | None], y: Sequence[float | None]) -> Trace:
+    """A thin dotted line, for what others are compared with."""
+    line = {"dash": "dot", "color": "$quiet", "width": 1}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "line": line,
+        "hoverinfo": "skip",
+    }
 
 
 def whiskers(reach: Sequence[float | None]) -> dict[str, Any]:

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.explained_model import ExplainedModel
-from gpcn.explanation import brief_account, can_be_explained
+from gpcn.explanation import can_be_explained
+from gpcn.explanation.explained_model import ExplainedModel
+from gpcn.explanation.one_prediction import brief_account
+from gpcn.explanation.sentences import reasons
 from gpcn.graph import Graph
 from gpcn.report.importance import feature_entries
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table
-from gpcn.sentences import reasons
 from gpcn.training.runs import Run
 from gpcn.types import UNKNOWN
 
-MOST = 50
+MOST_NODES = 50
 MOST_ENTRIES = 1_000_000  # features of nodes, all of which may reach a node in a few hops
 
 
@@ -47,23 +48,23 @@ def first_look(material: RunMaterial) -> FirstLook | None:
     positive, names = run.positive(), run.label_names()
     chosen = probabilities.argmax(axis=1) if positive is None else np.full(graph.num_nodes, positive)
     likely = probabilities[np.arange(graph.num_nodes), chosen]
-    order = candidates[np.argsort(-likely[candidates], kind="stable")][:MOST]
-    whys = _whys(run, graph, order.tolist(), probabilities, positive)
+    order = candidates[np.argsort(-likely[candidates], kind="stable")][:MOST_NODES]
+    explanations = _explanations(run, graph, order.tolist(), probabilities, positive)
     columns: dict[str, Callable[[int], Cell]] = {
         "node": lambda node: Cell(graph.node_ids[node] if graph.node_ids else str(node)),
         "class": lambda node: Cell(names[chosen[node]]),
         "probability": lambda node: Cell(f"{likely[node]:.1%}", float(likely[node])),
         "label": lambda node: Cell(names[graph.labels[node]]),
-        "why": lambda node: Cell("" if whys is None else whys[node]),
+        "why": lambda node: Cell("" if explanations is None else explanations[node]),
     }
-    left_out = {"class": positive is not None, "label": unlabelled.size > 0, "why": whys is None}
+    left_out = {"class": positive is not None, "label": unlabelled.size > 0, "why": explanations is None}
     shown = [name for name in columns if not left_out.get(name)]
     rows = [[columns[name](node) for name in shown] for node in order.tolist()]
     whose = "nodes without a label" if unlabelled.size else "test nodes"
     first = "most probable first" if positive is None else f"those most probably {names[positive]} first"
     why = (
         "Why: the parts of the lead that count most for it, then nodes and features, by the model of the first split."
-        if whys is not None
+        if explanations is not None
         else f"Why is left to gpcn explain {run.path.name} --node ID: it would take too long for so many."
         if can_be_explained(run)
         else f"This model is no sum over hops; gpcn explain {run.path.name} --node ID says why, where it has gradients."
@@ -84,9 +85,10 @@ def _probabilities(run: Run, graph: Graph, unlabelled: npt.NDArray[np.int64]) ->
         return np.asarray(total / count[:, None])
 
 
-def _whys(
+def _explanations(
     run: Run, graph: Graph, nodes: list[int], probabilities: npt.NDArray[np.float64], positive: int | None
 ) -> dict[int, str] | None:
+    """A line on why each node is predicted as it is; `None` where that cannot be said, or would take too long."""
     if not can_be_explained(run) or feature_entries(graph) > MOST_ENTRIES:
         return None
     explained = ExplainedModel.of(run, graph, run.finished()[0])

@@ -52,8 +52,8 @@ def sample(graph: Graph) -> Integers:
         if node in chosen:
             continue
         chosen[node] = None
-        near = links.indices[links.indptr[node] : links.indptr[node + 1]]
-        waiting += near[rng.permutation(near.size)[:BRANCHES]].tolist()
+        neighbours = links.indices[links.indptr[node] : links.indptr[node + 1]]
+        waiting += neighbours[rng.permutation(neighbours.size)[:BRANCHES]].tolist()
     return np.sort(np.fromiter(chosen, dtype=np.int64))
 
 
@@ -99,7 +99,7 @@ def _classes(graph: Graph, nodes: Integers, points: Floats) -> list[Trace]:
         titles = {None: "other classes", UNKNOWN: "no label"}
         title = titles.get(label) or (names[label] if names else f"class {label}")
         listed = np.flatnonzero(mask)
-        called = [graph.node_ids[node] if graph.node_ids else str(node) for node in nodes[listed]]
+        node_names = [graph.node_ids[node] if graph.node_ids else str(node) for node in nodes[listed]]
         traces.append(
             {
                 "type": "scatter",
@@ -107,7 +107,7 @@ def _classes(graph: Graph, nodes: Integers, points: Floats) -> list[Trace]:
                 "name": chart_label(title),
                 "x": plain(points[listed, 0].tolist(), 4),
                 "y": plain(points[listed, 1].tolist(), 4),
-                "hovertext": [f"{chart_text(name)}: {chart_text(title)}" for name in called],
+                "hovertext": [f"{chart_text(name)}: {chart_text(title)}" for name in node_names],
                 "hoverinfo": "text",
                 "marker": {"size": 8, "color": colour, "line": {"width": 0.8, "color": "$quiet"}},
             }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.class_explanation import class_shares, lead_of
-from gpcn.explained_model import ExplainedModel
 from gpcn.explanation import can_be_explained, why_not
+from gpcn.explanation.explained_model import ExplainedModel
+from gpcn.explanation.per_class import class_shares, lead_of
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_text
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
@@ -41,10 +41,10 @@ def importance(material: RunMaterial) -> list[Figure]:
     order = [index for index in order if mean[:, index].any()]
     if not order:
         return []
-    called = [explained.feature_name(feature) for feature in order]
+    feature_names = [explained.feature_name(feature) for feature in order]
     how = "" if exact else " Shares are integrated gradients, so they are approximate."
     table = {names[label]: shares.sum(axis=0)[order] for label, shares in by_class.items()}
-    return [_bars(mean[:, order], called, exact, how), _by_class(table, called, how)]
+    return [_bars(mean[:, order], feature_names, exact, how), _by_class(table, feature_names, how)]
 
 
 def feature_entries(graph: Graph) -> int:
@@ -52,7 +52,7 @@ def feature_entries(graph: Graph) -> int:
     return graph.features.size if isinstance(graph.features, np.ndarray) else int(graph.features.nnz)
 
 
-def _bars(mean: Floats, called: list[str], exact: bool, how: str) -> Figure:
+def _bars(mean: Floats, feature_names: list[str], exact: bool, how: str) -> Figure:
     kinds = (("directly", "$series-1"), ("through links", "$series-2")) if exact else (("share", "$series-1"),)
     bars: list[Trace] = [
         {
@@ -60,9 +60,10 @@ def _bars(mean: Floats, called: list[str], exact: bool, how: str) -> Figure:
             "orientation": "h",
             "name": kind,
             "x": plain(values.tolist()),
-            "y": list(range(len(called))),
+            "y": list(range(len(feature_names))),
             "hovertext": [
-                f"{chart_text(name)}: {signed(value, 3)} {kind}" for name, value in zip(called, values, strict=True)
+                f"{chart_text(name)}: {signed(value, 3)} {kind}"
+                for name, value in zip(feature_names, values, strict=True)
             ],
             "hoverinfo": "text",
             "marker": {"color": colour},
@@ -74,19 +75,21 @@ def _bars(mean: Floats, called: list[str], exact: bool, how: str) -> Figure:
         f"as a node's own feature, and as one of the nodes it is linked to. The first split's model.{how}"
     )
     layout = {
-        "yaxis": names_axis(called, downwards=True),
+        "yaxis": names_axis(feature_names, downwards=True),
         "xaxis": {"title": {"text": "share of the lead"}, "zeroline": True},
         "barmode": "relative",
         "showlegend": True,
     }
-    return Figure("Which features count", about, bars, layout, height_of(len(called), 320))
+    return Figure("Which features count", about, bars, layout, height_of(len(feature_names), 320))
 
 
-def _by_class(table: dict[str, Floats], called: list[str], how: str) -> Figure:
+def _by_class(table: dict[str, Floats], feature_names: list[str], how: str) -> Figure:
     values = [plain(list(row), 4) for row in np.stack(list(table.values()), axis=1).tolist()]
     written = [["–" if value is None else signed(value) for value in row] for row in values]
-    data, layout = matrix(values, called, list(table), written=written, hover="{0}, predicted {1}: {2}", diverging=True)
-    if len(called) > 12:  # the numbers fit beside few columns
+    data, layout = matrix(
+        values, feature_names, list(table), written=written, hover="{0}, predicted {1}: {2}", diverging=True
+    )
+    if len(feature_names) > 12:  # the numbers fit beside few columns
         data[0] |= {"texttemplate": "%{text}", "textfont": {"color": "$ink"}, "showscale": False}
     about = f"The same for the nodes predicted to be of each class. Blue speaks for the class, orange against it.{how}"
-    return Figure("Features, class by class", about, data, layout, height_of(len(called), 320))
+    return Figure("Features, class by class", about, data, layout, height_of(len(feature_names), 320))

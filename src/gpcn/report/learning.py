@@ -23,7 +23,7 @@ def curves(
     losses: list[Trace] = []
     scores: list[Trace] = []
     best: Trace = {"x": [], "y": [], "hovertext": []}
-    for place, split in enumerate(splits):
+    for index, split in enumerate(splits):
         history = _history(run.split_file(split["split"], "epochs.csv"), metric.scale)
         shown = history[:: max(1, len(history) // POINTS)]
         epochs = [int(row[0]) for row in shown]
@@ -36,16 +36,16 @@ def curves(
                     "y": plain([row[column] for row in shown]),
                     "name": kind,
                     "legendgroup": kind,
-                    "showlegend": place == 0,
+                    "showlegend": index == 0,
                     "hovertemplate": f"{name}, {kind} loss %{{y:.3f}}<extra></extra>",
                     "line": {"width": 1.3, "color": colour},
                     "opacity": 0.75,
                 }
             )
-        drawn = {"width": 1.5, "color": series(place)}
-        told = f"{name}: %{{y:.{metric.digits}f}}<extra></extra>"
+        style = {"width": 1.5, "color": series(index)}
+        hover = f"{name}: %{{y:.{metric.digits}f}}<extra></extra>"
         scores.append(
-            {**line, "y": plain([row[3] for row in shown]), "name": name, "line": drawn, "hovertemplate": told}
+            {**line, "y": plain([row[3] for row in shown]), "name": name, "line": style, "hovertemplate": hover}
         )
         chosen = next((row for row in history if int(row[0]) == split["best_epoch"]), None)
         if chosen is not None:

@@ -48,20 +48,20 @@ class RunMaterial:
 
 @dataclass(frozen=True)
 class ComparisonMaterial:
-    """Runs on one graph, ranked."""
+    """Runs on one graph, ranked in the `table` of `training.compared_runs`."""
 
     name: str
     runs: tuple[RunMaterial, ...]
-    found: dict[str, Any]
+    table: dict[str, Any]
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class StudyMaterial:
-    """A search, as `tuning.summary.describe` tells it."""
+    """A search, with the `summary` of `tuning.summary.describe`."""
 
     name: str
-    found: dict[str, Any]
+    summary: dict[str, Any]
     dimensions: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
 
@@ -90,12 +90,12 @@ class TheoryMaterial:
     """A document of `gpcn bound --out` or `gpcn spectrum --out`."""
 
     name: str
-    found: TheoryDocument
+    document: TheoryDocument
 
 
 @dataclass
-class Shelf:
-    """Graphs at hand while a page is made, by fingerprint and by path, and what is `shown` already.
+class PageContext:
+    """What is known while a page is made: graphs by fingerprint and by path, and what is `shown` already.
 
     `graph` and `nodes` say where the files of runs and studies lie now, if not where they were; `names_nodes`, whether
     single nodes and links may be shown.
@@ -113,13 +113,13 @@ class Shelf:
         """Keep a graph for the runs that were trained on it."""
         return self.graphs.setdefault(graph.fingerprint(), graph)
 
-    def of(self, told: Mapping[str, Any], path: Path) -> tuple[Graph | None, tuple[str, ...]]:
-        """The graph that the run or study at `path` is about, as it was `told` there, or why it cannot be had."""
-        wanted = str(told["fingerprint"])
+    def graph_of(self, metadata: Mapping[str, Any], path: Path) -> tuple[Graph | None, tuple[str, ...]]:
+        """The graph of the run or study at `path`, which has its `metadata`; or `None`, and a note why not."""
+        wanted = str(metadata["fingerprint"])
         what = "what needs it is left out"
         if wanted not in self.graphs:
             try:
-                source = relocated(source_of(told), self.graph, self.nodes)
+                source = relocated(source_of(metadata), self.graph, self.nodes)
                 self.add(load_again(source, path, mirror=self.mirror))
             except GpcnError as error:
                 where = "if its files were moved, name them with --graph and --nodes"
@@ -127,19 +127,19 @@ class Shelf:
         if wanted not in self.graphs:
             return None, (f"the graph of {path} has changed since training, so {what}",)
         graph = self.graphs[wanted]
-        if told.get("names", names_digest(graph)) != names_digest(graph):
+        if metadata.get("names", names_digest(graph)) != names_digest(graph):
             return None, (f"names in the graph of {path} have changed since training, so {what}",)
         return graph, ()
 
-    def show(self, graph: Graph | None, run: RunMaterial | None = None) -> list[Any]:
-        """The materials of a graph and of a run on it, each the first time it is asked for."""
-        wanted: dict[str, Any] = {}
+    def not_yet_shown(self, graph: Graph | None, run: RunMaterial | None = None) -> list[Any]:
+        """The materials of a graph and of a run on it, without those that were returned here before."""
+        materials: dict[str, Any] = {}
         if graph is not None:
-            wanted[graph.fingerprint()] = GraphMaterial(graph.name, graph, self.names_nodes)
+            materials[graph.fingerprint()] = GraphMaterial(graph.name, graph, self.names_nodes)
         if run is not None:
-            wanted[str(run.run.path.resolve())] = run
-        new = [material for key, material in wanted.items() if key not in self.shown]
-        self.shown |= wanted.keys()
+            materials[str(run.run.path.resolve())] = run
+        new = [material for key, material in materials.items() if key not in self.shown]
+        self.shown |= materials.keys()
         return new
 
 
@@ -158,95 +158,99 @@ def gather(
     """
     if not paths:
         raise ConfigError("there is nothing to report on; name a run, a comparison, a study or a graph")
-    shelf = Shelf(mirror, graph, nodes, names_nodes)
-    chosen = [(path, _reader_of(path)) for path in paths]
-    for path, reader in chosen:
+    context = PageContext(mirror, graph, nodes, names_nodes)
+    readers = [(path, _reader_of(path)) for path in paths]
+    for path, reader in readers:
         if reader is GRAPHS:
-            shelf.named[path] = shelf.add(_load(path, mirror))
-    return [material for path, reader in chosen for material in reader.read(path, shelf)]
+            context.named[path] = context.add(_load(path, mirror))
+    return [material for path, reader in readers for material in reader.read(path, context)]
 
 
-def _read_run(path: str, shelf: Shelf) -> list[Any]:
-    made = _run(Path(path), shelf)
-    if made is None:
+def _read_run(path: str, context: PageContext) -> list[Any]:
+    material = _run_material(Path(path), context)
+    if material is None:
         raise CheckpointError(f"{path} has no finished split; run the same gpcn train command to finish it")
-    return shelf.show(made.graph, made)
+    return context.not_yet_shown(material.graph, material)
 
 
-def _read_comparison(path: str, shelf: Shelf) -> list[Any]:
+def _read_comparison(path: str, context: PageContext) -> list[Any]:
     comparison = read_comparison(Path(path))
-    runs = [_material(run, comparison.results[name], shelf) for name, run in comparison.runs.items()]
-    waiting, found = comparison.unfinished, comparison.table
+    runs = [_material(run, comparison.results[name], context) for name, run in comparison.runs.items()]
+    waiting, table = comparison.unfinished, comparison.table
     notes = (f"without a finished split, and so left out: {', '.join(waiting)}",) if waiting else ()
     first, best = runs[0], next(run for run in runs if run.name == comparison.best)
-    compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), found, (*notes, *first.notes))
+    compared = ComparisonMaterial(Path(path).resolve().name, tuple(runs), table, (*notes, *first.notes))
     shown = [best]
     if not can_be_explained(best.run):  # then the best of those that say which signal carries them, too
-        able = [run for run in runs if can_be_explained(run.run)]
-        shown += [max(able, key=lambda run: gain(found["metric"], run.result["val_mean"]))] if able else []
+        explainable = [run for run in runs if can_be_explained(run.run)]
+        shown += (
+            [max(explainable, key=lambda run: gain(table["metric"], run.result["val_mean"]))] if explainable else []
+        )
     return [
-        *shelf.show(first.graph),
+        *context.not_yet_shown(first.graph),
         compared,
-        *(section for run in shown for section in shelf.show(None, replace(run, notes=()))),
+        *(section for run in shown for section in context.not_yet_shown(None, replace(run, notes=()))),
     ]
 
 
-def _read_study(path: str, shelf: Shelf) -> list[Any]:
+def _read_study(path: str, context: PageContext) -> list[Any]:
     require_search(f"the study in {path}")
     from gpcn.tuning.ledger import Ledger
     from gpcn.tuning.summary import describe
 
     folder = Path(path)
     ledger = Ledger.read(folder)
-    graph, notes = shelf.of(ledger.header["graph"], folder)
+    graph, notes = context.graph_of(ledger.header["graph"], folder)
     studied = StudyMaterial(folder.resolve().name, describe(ledger), ledger.space.dimensions(), notes=notes)
-    return [*shelf.show(graph), studied]
+    return [*context.not_yet_shown(graph), studied]
 
 
-def _read_auto(path: str, shelf: Shelf) -> list[Any]:
+def _read_auto(path: str, context: PageContext) -> list[Any]:
     """What `gpcn auto` wrote: its choice, and the members that count most and can say which signal carries them."""
     folder = Path(path)
     choice, runs = read_choice(folder), members(folder)
-    opened = [_run(run_path, shelf) for run_path in dict.fromkeys(run.path for run in runs)]
-    made = [material for material in opened if material is not None]
-    if not made:
+    opened = [_run_material(run_path, context) for run_path in dict.fromkeys(run.path for run in runs)]
+    finished = [material for material in opened if material is not None]
+    if not finished:
         raise CheckpointError(f"{path} has no member with a finished split; run the same gpcn auto command to go on")
-    shown = made[:1]
+    shown = finished[:1]
     if not can_be_explained(shown[0].run):
-        shown += [material for material in made[1:] if can_be_explained(material.run)][:1]
+        shown += [material for material in finished[1:] if can_be_explained(material.run)][:1]
     return [
-        *shelf.show(made[0].graph),
-        AutoMaterial(folder.resolve().name, choice, made[0].notes),
-        *(section for material in shown for section in shelf.show(None, replace(material, notes=()))),
+        *context.not_yet_shown(finished[0].graph),
+        AutoMaterial(folder.resolve().name, choice, finished[0].notes),
+        *(section for material in shown for section in context.not_yet_shown(None, replace(material, notes=()))),
     ]
 
 
-def _read_theory(path: str, shelf: Shelf) -> list[Any]:
-    found = TheoryDocument.read(Path(path))
-    return [TheoryMaterial(found.title, found)]
+def _read_theory(path: str, context: PageContext) -> list[Any]:
+    document = TheoryDocument.read(Path(path))
+    return [TheoryMaterial(document.title, document)]
 
 
-def _read_several(path: str, shelf: Shelf) -> list[Any]:
+def _read_several(path: str, context: PageContext) -> list[Any]:
     """A folder of what `gpcn auto` and `gpcn tune` wrote: one after the other, and the runs beside them as compared."""
-    inside = [material for folder in _kept_in(path) for material in _reader_of(folder).read(folder, shelf)]
-    return [*inside, *(_read_comparison(path, shelf) if runs_in(Path(path)) else [])]
+    inside = [
+        material for folder in _studies_and_choices_in(path) for material in _reader_of(folder).read(folder, context)
+    ]
+    return [*inside, *(_read_comparison(path, context) if runs_in(Path(path)) else [])]
 
 
-def _kept_in(path: str) -> list[str]:
+def _studies_and_choices_in(path: str) -> list[str]:
     """The choices of `auto` and the studies right inside a folder."""
     folder = Path(path)
     inside = sorted(map(str, folder.iterdir())) if folder.is_dir() else []
     return [inner for inner in inside if AUTO.recognizes(inner) or STUDIES.recognizes(inner)]
 
 
-def _run(path: Path, shelf: Shelf) -> RunMaterial | None:
+def _run_material(path: Path, context: PageContext) -> RunMaterial | None:
     run = Run.open(path)
-    return _material(run, run.result(), shelf) if run.finished() else None
+    return _material(run, run.result(), context) if run.finished() else None
 
 
-def _material(run: Run, result: dict[str, Any], shelf: Shelf) -> RunMaterial:
-    graph, notes = shelf.of(run.graph, run.path)
-    return RunMaterial(run.path.resolve().name, run, result, graph, (*run.notes, *notes), shelf.names_nodes)
+def _material(run: Run, result: dict[str, Any], context: PageContext) -> RunMaterial:
+    graph, notes = context.graph_of(run.graph, run.path)
+    return RunMaterial(run.path.resolve().name, run, result, graph, (*run.notes, *notes), context.names_nodes)
 
 
 def _load(path: str, mirror: Path | None) -> Graph:
@@ -262,26 +266,26 @@ def _load(path: str, mirror: Path | None) -> Graph:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a kind of path is told from others, and what is made of it."""
+    """How a kind of path is recognized, and the materials that are read from it."""
 
     recognizes: Callable[[str], bool]
-    read: Callable[[str, Shelf], list[Any]]
+    read: Callable[[str, PageContext], list[Any]]
 
 
 RUNS = Reader(lambda path: is_run(Path(path)), _read_run)
 AUTO = Reader(lambda path: (Path(path) / "auto.json").is_file(), _read_auto)
 STUDIES = Reader(lambda path: (Path(path) / "study.json").is_file(), _read_study)
 THEORY = Reader(lambda path: path.lower().endswith(".json") and Path(path).is_file(), _read_theory)
-SEVERAL = Reader(lambda path: bool(_kept_in(path)), _read_several)
+SEVERAL = Reader(lambda path: bool(_studies_and_choices_in(path)), _read_several)
 COMPARISONS = Reader(lambda path: bool(runs_in(Path(path))), _read_comparison)
-GRAPHS = Reader(lambda path: True, lambda path, shelf: shelf.show(shelf.named[path]))
+GRAPHS = Reader(lambda path: True, lambda path, context: context.not_yet_shown(context.named[path]))
 READERS = (RUNS, AUTO, STUDIES, THEORY, SEVERAL, COMPARISONS, GRAPHS)
-"""The first that recognizes a path reads it; what nobody else knows must be a graph."""
+"""The first that recognizes a path reads it; what no other recognizes must be a graph."""
 
 
 def _reader_of(path: str) -> Reader:
     try:
-        return next(each for each in READERS if each.recognizes(path))
+        return next(reader for reader in READERS if reader.recognizes(path))
     except OSError as error:
         raise DataError(
             f"cannot read {path[:80]}: {error.strerror or error}; check its name and permissions"

@@ -50,51 +50,52 @@ def write(
         raise ConfigError(f"cannot write a report to {target}; expected a name that ends in .html")
     from gpcn.report.materials import gather
     from gpcn.report.sections import section_for
-    from gpcn.report.templating import own, render
+    from gpcn.report.templating import render, template_file
 
-    several = [paths] if isinstance(paths, (str, Path)) else paths
-    materials = gather([str(path) for path in several], mirror, graph=graph, nodes=nodes, names_nodes=names_nodes)
+    path_list = [paths] if isinstance(paths, (str, Path)) else paths
+    materials = gather([str(path) for path in path_list], mirror, graph=graph, nodes=nodes, names_nodes=names_nodes)
     materials += new_tables
     kinds = [section_for(material) for material in materials]
     sections = [
         {"kind": kind.kind, "name": material.name, "html": kind.section(material)}
         for kind, material in zip(kinds, materials, strict=True)
     ]
-    scripts = {"early": own("early.js"), "plotly": charts_script(), "main": own("page.js")}
-    text = render("page.html", **_frame(sections, scripts)).encode()
+    scripts = {"early": template_file("early.js"), "plotly": charts_script(), "main": template_file("page.js")}
+    text = render("page.html", **_page_values(sections, scripts)).encode()
     with replacing(target) as stream:
         stream.write(text)
-    listed = [{"kind": each["kind"], "name": each["name"]} for each in sections]
+    listed = [{"kind": section["kind"], "name": section["name"]} for section in sections]
     return {"out": str(target), "bytes": len(text), "sections": listed}
 
 
-def _frame(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dict[str, Any]:
+def _page_values(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dict[str, Any]:
+    """What `page.html` is filled with."""
     from markupsafe import Markup
 
     from gpcn.report.palette import declarations
-    from gpcn.report.templating import own
+    from gpcn.report.templating import template_file
 
     trusted = {name: Markup(text) for name, text in scripts.items()}  # noqa: S704
     return {
-        "title": " · ".join(dict.fromkeys(str(each["name"]) for each in sections)),
+        "title": " · ".join(dict.fromkeys(str(section["name"]) for section in sections)),
         "sections": sections,
-        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": metadata.version("gpcn"),
         "policy": policy(list(scripts.values())),
         "light": Markup(declarations(dark=False)),  # noqa: S704
         "dark": Markup(declarations(dark=True)),  # noqa: S704
-        "style": Markup(own("style.css")),  # noqa: S704
+        "style": Markup(template_file("style.css")),  # noqa: S704
         "scripts": trusted,
     }
 
 
 def policy(scripts: Sequence[str]) -> str:
     """What the page may do: run these scripts, style itself, draw. Plotly styles its charts from script."""
-    known = " ".join(
+    hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts
     )
     return (
-        f"default-src 'none'; script-src {known}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 

@@ -1,4 +1,4 @@
-"""The colours of the page, by what they are for, in light and in dark; the series can be told apart when colour-blind.
+"""The colours of the page, by what they are for, in light and in dark; colour-blind readers can tell the series apart.
 
 Charts name them (`"$series-1"`) and take their values when drawn, so that one switch changes everything.
 """
@@ -30,9 +30,9 @@ COLOURS: dict[str, tuple[str, str]] = {  # light, dark
 SERIES = 6
 
 
-def series(place: int) -> str:
-    """The name of the colour of the `place`-th of several traces."""
-    return f"$series-{place % SERIES + 1}"
+def series(index: int) -> str:
+    """The name of the colour of trace number `index`, from 0."""
+    return f"$series-{index % SERIES + 1}"
 
 
 def declarations(dark: bool) -> str:

@@ -12,7 +12,7 @@ from sklearn import metrics as sklearn_metrics
 from gpcn.errors import DataError
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
-from gpcn.report.figures import Figure, Trace, plain
+from gpcn.report.figures import Figure, Trace, dotted_line, plain
 from gpcn.report.palette import SERIES, series
 from gpcn.training.runs import Run
 from gpcn.training.threshold import best_f1_threshold, validation_nodes
@@ -74,7 +74,7 @@ def _rates(subject: Ranked, threshold: float) -> tuple[float, float, float | Non
 
 
 def _roc(ranked: Sequence[Ranked], thresholds: Sequence[tuple[str, float]], limited: str) -> Figure:
-    traces = [_even("chance")]
+    traces = [_diagonal("chance")]
     for number, subject in enumerate(ranked):
         x, y, _ = sklearn_metrics.roc_curve(subject.truth, subject.likely)
         area = sklearn_metrics.roc_auc_score(subject.truth, subject.likely)
@@ -98,7 +98,7 @@ def _precision(ranked: Sequence[Ranked], thresholds: Sequence[tuple[str, float]]
         traces.append(_line(f"{chart_label(subject.name)} ({area:.3f})", recall[::-1], precision[::-1], number))
     share = float(ranked[0].truth.mean())
     if len(ranked) == 1:
-        traces.insert(0, _dotted("majority", [0, 1], [share, share]))
+        traces.insert(0, dotted_line("majority", plain([0, 1]), plain([share, share])))
     marks = []
     for name, value in thresholds:
         _, caught, right = _rates(ranked[0], value)
@@ -115,7 +115,7 @@ def _precision(ranked: Sequence[Ranked], thresholds: Sequence[tuple[str, float]]
 
 
 def _gain(ranked: Sequence[Ranked], limited: str) -> Figure:
-    traces = [_even("in any order")]
+    traces = [_diagonal("in any order")]
     for number, subject in enumerate(ranked):
         caught = np.cumsum(subject.truth[np.argsort(-subject.likely, kind="stable")]) / subject.truth.sum()
         y = np.concatenate([[0.0], caught])
@@ -150,14 +150,8 @@ def _line(name: str, x: Floats, y: Floats, number: int) -> Trace:
     }
 
 
-def _dotted(name: str, x: Sequence[float], y: Sequence[float]) -> Trace:
-    line = {"dash": "dot", "color": "$quiet", "width": 1}
-    values = {"x": plain(x), "y": plain(y)}
-    return {"type": "scatter", "mode": "lines", "name": name, **values, "line": line, "hoverinfo": "skip"}
-
-
-def _even(name: str) -> Trace:
-    return _dotted(name, [0, 1], [0, 1])
+def _diagonal(name: str) -> Trace:
+    return dotted_line(name, plain([0, 1]), plain([0, 1]))
 
 
 def _marks(marks: Sequence[tuple[str, float, float]]) -> list[Trace]:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from gpcn.graph import Graph
 from gpcn.report import learning, ranking, signal
-from gpcn.report.figures import Figure, Trace, height_of, largest_classes, matrix, plain
+from gpcn.report.figures import Figure, Trace, dotted_line, height_of, largest_classes, matrix, plain
 from gpcn.report.first_look import first_look
 from gpcn.report.importance import importance
 from gpcn.report.materials import RunMaterial
@@ -111,39 +111,30 @@ def _reliability(run: Run, graph: Graph) -> Figure:
         "hovertext": [f"{n:,} predictions, {c:.0%} sure, {r:.0%} right" for n, c, r in zip(many, x, y, strict=True)],
         "hoverinfo": "text",
     }
-    even: Trace = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "as sure as right",
-        "x": [0, 1],
-        "y": [0, 1],
-        "line": {"dash": "dot", "color": "$quiet", "width": 1},
-        "hoverinfo": "skip",
-    }
     error = calibration_error(pooled, labels)
     axis = {"range": [-0.04, 1.06], "tickformat": ".0%", "zeroline": False}
     return Figure(
         "Reliability",
         "How often predictions are right against how sure they are, on test nodes of all splits; larger dots hold more "
         f"of them. Below the line: too sure. The mean gap (expected calibration error) is {error:.1%}.",
-        [even, dots],
+        [dotted_line("as sure as right", [0, 1], [0, 1]), dots],
         {"xaxis": {**axis, "title": {"text": "how sure"}}, "yaxis": {**axis, "title": {"text": "how often right"}}},
         height_of(len(run.label_names()), 320),
     )
 
 
 def _classes(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Table:
-    hits, given, found = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    hits, actual, predicted = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
     rows = []
-    for place, name in enumerate(names):
-        both = given[place] + found[place]
+    for index, name in enumerate(names):
+        both = actual[index] + predicted[index]
         rows.append(
             [
                 Cell(name),
-                number(int(given[place]), 0),
-                number(hits[place] / found[place] if found[place] else None),
-                number(hits[place] / given[place] if given[place] else None),
-                number(2 * hits[place] / both if both else None),
+                number(int(actual[index]), 0),
+                number(hits[index] / predicted[index] if predicted[index] else None),
+                number(hits[index] / actual[index] if actual[index] else None),
+                number(2 * hits[index] / both if both else None),
             ]
         )
     columns = ("class", "test nodes", "precision", "recall", "F1")

@@ -54,4 +54,4 @@ SECTIONS = (
 
 def section_for(material: object) -> SectionKind:
     """The kind of section that is made of `material`."""
-    return next(each for each in SECTIONS if isinstance(material, each.material))
+    return next(kind for kind in SECTIONS if isinstance(material, kind.material))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpcn.explanation import can_be_explained, carried, power_names
+from gpcn.explanation import can_be_explained, lead_parts, power_names
 from gpcn.graph import Graph
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
 from gpcn.report.materials import RunMaterial
@@ -53,21 +53,21 @@ def _leads(run: Run, graph: Graph) -> Leads:
     fitted = Fitted.of(run, graph, torch.float64)
     margins, labels, right = [], [], []
     for split in run.finished():
-        found, test = carried(fitted, split), graph.splits[split].test
-        margins.append(found.margins[:, test])
+        carried, test = lead_parts(fitted, split), graph.splits[split].test
+        margins.append(carried.margins[:, test])
         labels.append(graph.labels[test])
-        right.append(found.predicted[test] == graph.labels[test])
-    return Leads(found.parts, np.concatenate(margins, axis=1), np.concatenate(labels), np.concatenate(right))
+        right.append(carried.predicted[test] == graph.labels[test])
+    return Leads(carried.parts, np.concatenate(margins, axis=1), np.concatenate(labels), np.concatenate(right))
 
 
 def _sentence(leads: Leads) -> str:
     means = leads.mean(np.ones_like(leads.right))
     named = [(name, value) for name, value in zip(leads.parts, means, strict=True) if value is not None]
     ranked = sorted(named, key=lambda pair: -abs(pair[1]))
-    told = ", ".join(f"{name} {signed(value)}" for name, value in ranked[:MENTIONED])
+    listed = ", ".join(f"{name} {signed(value)}" for name, value in ranked[:MENTIONED])
     more = f", and {len(ranked) - MENTIONED} smaller part(s)" if len(ranked) > MENTIONED else ""
     total = sum(value for _, value in named)
-    return f"On average the predicted class leads the runner-up by {total:.2f}, made up of {told}{more}."
+    return f"On average the predicted class leads the runner-up by {total:.2f}, made up of {listed}{more}."
 
 
 def _outcomes(leads: Leads) -> Figure:
@@ -96,7 +96,7 @@ def _outcomes(leads: Leads) -> Figure:
 
 
 def _by_class(leads: Leads, names: tuple[str, ...]) -> Figure:
-    values = [plain(leads.mean(leads.labels == place), 4) for place in range(len(names))]
+    values = [plain(leads.mean(leads.labels == label), 4) for label in range(len(names))]
     written = [["–" if value is None else signed(value) for value in row] for row in values]
     data, layout = matrix(
         values, names, leads.parts, written=written, hover="{0}, {1}: {2}", down="class", diverging=True
@@ -144,9 +144,9 @@ def _mixes(mixes: list[tuple[int, float]]) -> Figure:
 
 def _table(leads: Leads, names: tuple[str, ...]) -> Table:
     rows = []
-    for place, name in enumerate(names):
+    for label, name in enumerate(names):
         for outcome, chosen in (("right", leads.right), ("wrong", ~leads.right)):
-            among = chosen & (leads.labels == place)
+            among = chosen & (leads.labels == label)
             if among.any():
                 means = leads.mean(among)
                 total = sum(value or 0.0 for value in means)

@@ -26,41 +26,41 @@ STATES = {  # colour, and what it means
 
 def section(material: StudyMaterial) -> Markup:
     """The section of one study."""
-    found = material.found
-    scored = any(row["score"] is not None for row in found["history"])
-    height = height_of(len(found["importance"]), 320)
-    figures = [_progress(found, height)] if scored else []
-    if found["importance"]:
-        figures.append(_importance(found["importance"], height))
-    wide = _coordinates(found, material.dimensions)
+    summary = material.summary
+    scored = any(row["score"] is not None for row in summary["history"])
+    height = height_of(len(summary["importance"]), 320)
+    figures = [_progress(summary, height)] if scored else []
+    if summary["importance"]:
+        figures.append(_importance(summary["importance"], height))
+    wide = _coordinates(summary, material.dimensions)
     return render(
         "study.html",
-        found=found,
-        verdict=None if scored else _nothing_yet(found),
-        tiles=_tiles(found),
+        summary=summary,
+        verdict=None if scored else _nothing_yet(summary),
+        tiles=_tiles(summary),
         figures=figures,
         wide=[wide] if wide is not None else [],
-        best=_best(found["best"], definition(found["metric"]).digits) if found["best"] else None,
-        diverged=_diverged(found["diverged"]),
+        best=_best(summary["best"], definition(summary["metric"]).digits) if summary["best"] else None,
+        diverged=_diverged(summary["diverged"]),
         notes=material.notes,
     )
 
 
-def _nothing_yet(found: dict[str, Any]) -> str:
+def _nothing_yet(summary: dict[str, Any]) -> str:
     """What there is to say of a study without any score."""
-    failed, more = found["states"]["diverged"], "go on with gpcn tune --resume and this folder"
+    failed, more = summary["states"]["diverged"], "go on with gpcn tune --resume and this folder"
     if not failed:
         return f"No configuration has a score yet, so there is nothing to show: {more}."
     return f"No configuration has a score: {failed:,} diverged or failed, as said below. Change the space, or {more}."
 
 
-def _tiles(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Those tried are those that ended and those that have a score but go on; what was only proposed is not tried."""
-    states = found["states"]
-    metric = definition(found["metric"])
-    score = f"{found['best'][0]['score']:.{metric.digits}f}" if found["best"] else "–"
-    ended = found["configurations"] - states["running"]
-    unfinished = sum(row["state"] == "running" and row["score"] is not None for row in found["history"])
+    states = summary["states"]
+    metric = definition(summary["metric"])
+    score = f"{summary['best'][0]['score']:.{metric.digits}f}" if summary["best"] else "–"
+    ended = summary["configurations"] - states["running"]
+    unfinished = sum(row["state"] == "running" and row["score"] is not None for row in summary["history"])
     waiting = states["running"] - unfinished
     words = {"complete": "complete", "pruned": "stopped early", "diverged": "diverged"}
     parts = [f"{states[name]:,} {word}" for name, word in words.items() if states[name]]
@@ -68,27 +68,27 @@ def _tiles(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     proposed = f"; {waiting:,} more proposed" if waiting else ""
     return [
         ("best", score, f"on validation nodes; {metric.axis}"),
-        ("tried", f"{ended + unfinished:,}", f"of {found['space']:,} configurations in the space{proposed}"),
+        ("tried", f"{ended + unfinished:,}", f"of {summary['space']:,} configurations in the space{proposed}"),
         ("ended", f"{ended:,}", ", ".join(parts) or "none yet"),
-        ("evaluations", f"{found['evaluations']:,}", "trainings of one configuration on one split"),
-        ("time", f"{found['seconds']:,.0f} s", "of one core, all evaluations together"),
+        ("evaluations", f"{summary['evaluations']:,}", "trainings of one configuration on one split"),
+        ("time", f"{summary['seconds']:,.0f} s", "of one core, all evaluations together"),
     ]
 
 
-def _progress(found: dict[str, Any], height: int = 320) -> Figure:
-    history, metric = found["history"], definition(found["metric"])
+def _progress(summary: dict[str, Any], height: int = 320) -> Figure:
+    history, metric = summary["history"], definition(summary["metric"])
     traces: list[Trace] = []
     for state, (colour, meaning) in STATES.items():
-        mine = [row for row in history if row["state"] == state and row["score"] is not None]
-        if mine:
+        in_state = [row for row in history if row["state"] == state and row["score"] is not None]
+        if in_state:
             dots: Trace = {
                 "type": "scatter",
                 "mode": "markers",
                 "name": meaning,
                 "marker": {"color": colour, "size": 7},
             }
-            dots |= {"x": [row["number"] for row in mine], "y": plain([row["score"] for row in mine])}
-            words = [f"#{row['number']}: {row['score']:.{metric.digits}f}, {meaning}" for row in mine]
+            dots |= {"x": [row["number"] for row in in_state], "y": plain([row["score"] for row in in_state])}
+            words = [f"#{row['number']}: {row['score']:.{metric.digits}f}, {meaning}" for row in in_state]
             traces.append(dots | {"hovertext": words, "hoverinfo": "text"})
     best = [row for row in history if row["best"] is not None]
     line = {
@@ -130,16 +130,16 @@ def _importance(shares: dict[str, float], height: int) -> Figure:
     return Figure("What mattered", about, [bars], layout, height)
 
 
-def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]]) -> Figure | None:
+def _coordinates(summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]]) -> Figure | None:
     """Parallel coordinates, drawn as lines so that each can be hovered and none needs WebGL."""
-    rows = [row for row in found["history"] if row["score"] is not None]
-    axes = _axes(found, dimensions, rows)
+    rows = [row for row in summary["history"] if row["score"] is not None]
+    axes = _axes(summary, dimensions, rows)
     if len(rows) < 2 or not axes:
         return None
-    metric = definition(found["metric"])
+    metric = definition(summary["metric"])
     rows = sorted(rows, key=lambda row: metric.sign * row["score"])[-MOST_LINES:]
     low, high = rows[0]["score"], rows[-1]["score"]
-    places = list(range(len(axes) + 1))
+    positions = list(range(len(axes) + 1))
     traces: list[Trace] = []
     for row in rows:
         share = (row["score"] - low) / (high - low) if high != low else 1.0
@@ -150,7 +150,7 @@ def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]])
             {
                 "type": "scatter",
                 "mode": "lines+markers",
-                "x": places,
+                "x": positions,
                 "y": plain(heights),
                 "line": {"color": "$series-2" if strong else "$series-1", "width": 2 if strong else 1},
                 "marker": {"size": 5, "color": "$series-2" if strong else "$series-1"},
@@ -160,8 +160,8 @@ def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]])
             }
         )
     notes: list[dict[str, Any]] = []
-    for place, (_, values) in enumerate(axes.items()):
-        notes += [_tick(place, _height(values, value), _written(value)) for value in values]
+    for position, (_, values) in enumerate(axes.items()):
+        notes += [_tick(position, _height(values, value), _written(value)) for value in values]
     notes += [
         _tick(len(axes), share, f"{low + share * (high - low):.{metric.digits - 1}f}") for share in (0.0, 0.5, 1.0)
     ]
@@ -181,10 +181,10 @@ def _coordinates(found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]])
 
 
 def _axes(
-    found: dict[str, Any], dimensions: Mapping[str, Sequence[Any]], rows: Sequence[dict[str, Any]]
+    summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]], rows: Sequence[dict[str, Any]]
 ) -> dict[str, Sequence[Any]]:
     varied = [name for name in dimensions if len({row[name] for row in rows}) > 1]
-    ranked = sorted(varied, key=lambda name: -found["importance"].get(name, 0.0))[:MOST_AXES]
+    ranked = sorted(varied, key=lambda name: -summary["importance"].get(name, 0.0))[:MOST_AXES]
     return {name: dimensions[name] for name in dimensions if name in ranked}
 
 
@@ -217,8 +217,8 @@ def _best(rows: Sequence[dict[str, Any]], digits: int) -> Table:
     cells = []
     for row in rows:
         words = ", ".join(f"{name} {_written(value)}" for name, value in row["settings"].items())
-        told = [number(row["number"], 0), Cell(row["model"]), number(row["score"], digits), number(row["splits"], 0)]
-        cells.append([*told, number(row["test"], digits), Cell(f"{words}, epoch chosen by {row['select']}")])
+        numbers = [number(row["number"], 0), Cell(row["model"]), number(row["score"], digits), number(row["splits"], 0)]
+        cells.append([*numbers, number(row["test"], digits), Cell(f"{words}, epoch chosen by {row['select']}")])
     return Table(columns, cells, numeric=frozenset({"#", "validation", "splits", "test"}))
 
 

@@ -11,19 +11,19 @@ from markupsafe import Markup
 from gpcn.report.escaping import for_page, script_json
 
 
-def render(template: str, **shown: object) -> Markup:
-    """A template filled in; whatever is in `shown` is text, unless it was rendered here before."""
-    return Markup(_environment().get_template(template).render(**shown))  # noqa: S704
+def render(template: str, **values: object) -> Markup:
+    """A template filled in; whatever is in `values` is text, unless it was rendered here before."""
+    return Markup(_environment().get_template(template).render(**values))  # noqa: S704
 
 
-def own(file: str) -> str:
-    """A file of this room that goes into the page as it is."""
-    return (files("gpcn.report") / "templates" / file).read_text(encoding="utf-8")
+def template_file(name: str) -> str:
+    """The text of a style or script that goes into the page as it is."""
+    return (files("gpcn.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("gpcn.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -31,5 +31,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["script_json"] = script_json
-    return made
+    environment.filters["script_json"] = script_json
+    return environment

@@ -10,43 +10,43 @@ from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain, whi
 from gpcn.report.materials import TheoryMaterial
 from gpcn.report.tables import Cell, Table, number
 from gpcn.report.templating import render
-from gpcn.theory.document import TheoryDocument, Version
+from gpcn.theory.document import StoredBound, TheoryDocument
 
 SIDES = (("printed", "as printed", "$series-5"), ("corrected", "as the proof supports", "$series-1"))
 
 
 def section(material: TheoryMaterial) -> Markup:
     """The section of one document."""
-    found = material.found
-    figures = [_density(found), _sums(found)]
-    bounds = found.bounds
+    document = material.document
+    figures = [_density(document), _sums(document)]
+    bounds = document.bounds
     return render(
         "theory.html",
-        found=found,
-        tiles=[] if bounds is None else _tiles(found, bounds),
+        document=document,
+        tiles=[] if bounds is None else _tiles(document, bounds),
         figures=figures,
         terms=None if bounds is None else _chart(bounds),
         table=None if bounds is None else _table(bounds),
-        sums=_sums_table(found),
+        sums=_sums_table(document),
     )
 
 
-def _what(found: TheoryDocument) -> str:
-    return "singular values" if found.of == "singular" else "eigenvalues"
+def _spectrum_values(document: TheoryDocument) -> str:
+    return "singular values" if document.of == "singular" else "eigenvalues"
 
 
-def _density(found: TheoryDocument) -> Figure:
-    widths = [high - low for low, high in zip(found.edges[:-1], found.edges[1:], strict=True)]
-    middles = [low + width / 2 for low, width in zip(found.edges[:-1], widths, strict=True)]
+def _density(document: TheoryDocument) -> Figure:
+    widths = [high - low for low, high in zip(document.edges[:-1], document.edges[1:], strict=True)]
+    middles = [low + width / 2 for low, width in zip(document.edges[:-1], widths, strict=True)]
     bars: Trace = {
         "type": "bar",
         "x": plain(middles),
-        "y": plain([share or None for share in found.shares]),
+        "y": plain([share or None for share in document.shares]),
         "width": plain(widths),
         "marker": {"color": "$series-1"},
         "hovertemplate": "%{y:.2%} near %{x:.2f}<extra></extra>",
     }
-    what = _what(found)
+    what = _spectrum_values(document)
     about = f"The share of all {what} of the normalized adjacency that lie in each range, on a logarithmic scale."
     layout = {
         "bargap": 0,
@@ -56,44 +56,45 @@ def _density(found: TheoryDocument) -> Figure:
     return Figure("Spectrum", about, [bars], layout)
 
 
-def _sums(found: TheoryDocument) -> Figure:
-    powers = list(range(1, len(found.power_sums)))
+def _sums(document: TheoryDocument) -> Figure:
+    powers = list(range(1, len(document.power_sums)))
     line: Trace = {
         "type": "scatter",
         "mode": "lines+markers",
         "x": powers,
-        "y": plain(found.power_sums[1:]),
-        "error_y": whiskers(found.errors[1:]),
+        "y": plain(document.power_sums[1:]),
+        "error_y": whiskers(document.errors[1:]),
         "line": {"color": "$series-3"},
         "marker": {"color": "$series-3", "size": 7},
         "hovertemplate": "k = %{x}: %{y:,.5g}<extra></extra>",
     }
-    about = f"The sum of the k-th powers of {_what(found)}, which the printed bound grows with; {found.method}."
+    values = _spectrum_values(document)
+    about = f"The sum of the k-th powers of {values}, which the printed bound grows with; {document.method}."
     ticks = {"title": {"text": "k"}, "dtick": max(1, len(powers) // 8), "zeroline": False}
     layout = {"xaxis": ticks, "yaxis": {"rangemode": "tozero", "title": {"text": "Σ|λ|^k"}}}
     return Figure("Sums of powers", about, [line], layout)
 
 
-def _tiles(found: TheoryDocument, bounds: dict[str, Version]) -> list[tuple[str, str, str]]:
+def _tiles(document: TheoryDocument, bounds: dict[str, StoredBound]) -> list[tuple[str, str, str]]:
     tiles = []
-    if found.train is not None and found.test is not None:
-        tiles.append(("measured gap", f"{found.train - found.test:.2f}", "training minus test score, points"))
-        tiles.append(("test", f"{found.test:.2f}", f"training {found.train:.2f}; split {found.split}"))
+    if document.train is not None and document.test is not None:
+        tiles.append(("measured gap", f"{document.train - document.test:.2f}", "training minus test score, points"))
+        tiles.append(("test", f"{document.test:.2f}", f"training {document.train:.2f}; split {document.split}"))
     for name, words, _ in SIDES:
         tiles.append(
-            (f"bound {words}", f"{bounds[name].total:,.3g}", f"over Q; largest: {_words(bounds[name].dominant)}")
+            (f"bound {words}", f"{bounds[name].total:,.3g}", f"over Q; largest: {_term_title(bounds[name].dominant)}")
         )
-    if found.reached is not None:
-        mean, error = found.reached
+    if document.reached is not None:
+        mean, error = document.reached
         tiles.append(("reached", f"{mean:,.3g}", f"± {error:.2g} by random signs; a lower estimate"))
     return tiles
 
 
-def _terms(bounds: dict[str, Version]) -> list[str]:
+def _terms(bounds: dict[str, StoredBound]) -> list[str]:
     return list(dict.fromkeys(name for side, _, _ in SIDES for name in bounds[side].terms))
 
 
-def _chart(bounds: dict[str, Version]) -> Figure:
+def _chart(bounds: dict[str, StoredBound]) -> Figure:
     names = _terms(bounds)
     traces: list[Trace] = []
     for side, words, colour in SIDES:
@@ -112,31 +113,31 @@ def _chart(bounds: dict[str, Version]) -> Figure:
         "barmode": "group",
         "showlegend": True,
         "xaxis": {"type": "log", "dtick": 1, "title": {"text": "complexity over Q"}, "exponentformat": "power"},
-        "yaxis": names_axis([_words(name) for name in names], downwards=True),
+        "yaxis": names_axis([_term_title(name) for name in names], downwards=True),
     }
     return Figure("Terms of the bound", about, traces, layout, height_of(2 * len(names), 320))
 
 
-def _table(bounds: dict[str, Version]) -> Table:
+def _table(bounds: dict[str, StoredBound]) -> Table:
     def cells(label: str, values: Sequence[float | None]) -> list[Cell]:
         return [Cell(label), *(Cell("–") if value is None else Cell(f"{value:,.4g}", value) for value in values)]
 
-    rows = [cells(_words(name), [bounds[side].terms.get(name) for side, _, _ in SIDES]) for name in _terms(bounds)]
+    rows = [cells(_term_title(name), [bounds[side].terms.get(name) for side, _, _ in SIDES]) for name in _terms(bounds)]
     rows.append(cells("sum, over Q", [bounds[side].total for side, _, _ in SIDES]))
     rows.append(cells("test error exceeds training error by at most", [bounds[side].gap for side, _, _ in SIDES]))
     columns = ("term", *(words for _, words, _ in SIDES))
     return Table(columns, rows, numeric=frozenset(columns[1:]))
 
 
-def _sums_table(found: TheoryDocument) -> Table:
+def _sums_table(document: TheoryDocument) -> Table:
     columns = ("k", "Σ|λ|^k", "within")
     rows = [
         [number(k, 0), Cell(f"{value:,.6g}", value), Cell(f"± {error:.2g}" if error else "exact", error)]
-        for k, (value, error) in enumerate(zip(found.power_sums, found.errors, strict=True))
+        for k, (value, error) in enumerate(zip(document.power_sums, document.errors, strict=True))
         if k
     ]
     return Table(columns, rows, numeric=frozenset(columns))
 
 
-def _words(term: str) -> str:
+def _term_title(term: str) -> str:
     return term.replace("_bounded_outputs", ", outputs bounded").replace("_", " ")

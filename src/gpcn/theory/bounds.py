@@ -188,4 +188,4 @@ def transductive(bound: Bound, given: Quantities, *, delta: float = 0.05, c_0: f
 
 def with_coefficients(given: Quantities, coefficients: Sequence[float]) -> Quantities:
     """The same model with other coefficients."""
-    return replace(given, coefficients=tuple(float(each) for each in np.asarray(coefficients)))
+    return replace(given, coefficients=tuple(float(value) for value in np.asarray(coefficients)))

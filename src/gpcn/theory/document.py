@@ -16,8 +16,8 @@ BOUND, SPECTRUM = "gpcn bound", "gpcn spectrum"
 
 
 @dataclass(frozen=True)
-class Version:
-    """A bound: its terms, their sum over `Q`, and what the test error may exceed the training error by."""
+class StoredBound:
+    """A bound: its terms, their sum over `Q`, and by how much the test error may exceed the training error."""
 
     terms: dict[str, float]
     total: float
@@ -41,22 +41,24 @@ class TheoryDocument:
     train: float | None = None
     test: float | None = None
     reached: tuple[float, float] | None = None
-    bounds: dict[str, Version] | None = None
+    bounds: dict[str, StoredBound] | None = None
 
     @property
     def title(self) -> str:
-        """Of what."""
+        """The graph that it is about, and where there is one the model."""
         return self.graph if self.model is None else f"{self.model} on {self.graph}"
 
     @classmethod
     def read(cls, path: Path) -> TheoryDocument:
         """The document at `path`."""
         try:
-            told = json.loads(path.read_bytes())
-            kind = told.get("kind") if isinstance(told, dict) else None
+            document = json.loads(path.read_bytes())
+            kind = document.get("kind") if isinstance(document, dict) else None
             if kind not in (BOUND, SPECTRUM):
                 raise DataError(f"{path} is not a document of gpcn bound --out or gpcn spectrum --out")
-            return _of_bound(told) if kind == BOUND else cls(**_spectrum(told, told))
+            if kind == BOUND:
+                return _from_bound(document)
+            return cls(graph=str(document["graph"]), **_spectrum_fields(document))
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -78,43 +80,44 @@ def check_name(path: Path) -> None:
         raise ConfigError(f"--out is {path}; expected a name that ends in .json")
 
 
-def _of_bound(told: Mapping[str, Any]) -> TheoryDocument:
-    reached = told["monte_carlo"]
+def _from_bound(document: Mapping[str, Any]) -> TheoryDocument:
+    reached = document["monte_carlo"]
     bounds = {
-        str(name): Version(
-            {str(term): _finite(value) for term, value in each["terms"].items()},
-            _finite(each["total"]),
-            str(each["dominant"]),
-            _finite(each["transductive"]["gap"]),
+        str(name): StoredBound(
+            {str(term): _finite(value) for term, value in bound["terms"].items()},
+            _finite(bound["total"]),
+            str(bound["dominant"]),
+            _finite(bound["transductive"]["gap"]),
         )
-        for name, each in told["bounds"].items()
+        for name, bound in document["bounds"].items()
     }
     if set(bounds) != {"printed", "corrected"}:
         raise ValueError("it has other bounds than the printed and the corrected one")
     return TheoryDocument(
-        **_spectrum(told["spectrum"], told),
-        model=str(told["model"]),
-        split=int(_finite(told["split"])),
-        train=None if told["train_score"] is None else _finite(told["train_score"]),
-        test=None if told["test_score"] is None else _finite(told["test_score"]),
+        graph=str(document["graph"]),
+        **_spectrum_fields(document["spectrum"]),
+        model=str(document["model"]),
+        split=int(_finite(document["split"])),
+        train=None if document["train_score"] is None else _finite(document["train_score"]),
+        test=None if document["test_score"] is None else _finite(document["test_score"]),
         reached=None if reached is None else (_finite(reached["mean"]), _finite(reached["error"])),
         bounds=bounds,
     )
 
 
-def _spectrum(told: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
-    found = {
-        "graph": str(whole["graph"]),
-        "of": str(told["of"]),
-        "method": str(told["method"]),
-        "power_sums": tuple(map(_finite, told["power_sums"])),
-        "errors": tuple(map(_finite, told["errors"])),
-        "edges": tuple(map(_finite, told["density"]["edges"])),
-        "shares": tuple(map(_finite, told["density"]["shares"])),
+def _spectrum_fields(spectrum: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a `TheoryDocument` that describe a spectrum."""
+    fields = {
+        "of": str(spectrum["of"]),
+        "method": str(spectrum["method"]),
+        "power_sums": tuple(map(_finite, spectrum["power_sums"])),
+        "errors": tuple(map(_finite, spectrum["errors"])),
+        "edges": tuple(map(_finite, spectrum["density"]["edges"])),
+        "shares": tuple(map(_finite, spectrum["density"]["shares"])),
     }
-    if len(found["edges"]) != len(found["shares"]) + 1 or len(found["power_sums"]) != len(found["errors"]):
+    if len(fields["edges"]) != len(fields["shares"]) + 1 or len(fields["power_sums"]) != len(fields["errors"]):
         raise ValueError("its lists have different lengths")
-    return found
+    return fields
 
 
 def _finite(value: Any) -> float:

@@ -41,7 +41,7 @@ def estimate(
     lr: float = 0.05,
     seed: int = 0,
 ) -> Complexity:
-    """For the class of `model` (one output, coefficients and `μ` as they are) with the norms of `given`.
+    """The complexity of the class of `model` (one output, coefficients and `μ` as they are) with the norms of `given`.
 
     `model` stays as it is.
     """
@@ -49,14 +49,14 @@ def estimate(
     model = copy.deepcopy(model)
     model.out.weight = nn.Parameter(model.out.weight.detach()[:, :1].clone())
     rng = np.random.default_rng(seed)
-    start = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     model.eval()
-    found = []
+    reached = []
     for _ in range(draws):
         signs = rng.choice([1.0, -1.0, 0.0], size=given.nodes, p=[given.p, given.p, 1 - 2 * given.p])
         epsilon = torch.tensor(signs, dtype=model.out.weight.dtype).unsqueeze(1)
-        found.append(max(_climb(model, x, adjacency, epsilon, radii, steps, lr, start) for _ in range(starts)))
-    return Complexity(float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(draws)), draws)
+        reached.append(max(_climb(model, x, adjacency, epsilon, radii, steps, lr, generator) for _ in range(starts)))
+    return Complexity(float(np.mean(reached)), float(np.std(reached, ddof=1) / np.sqrt(draws)), draws)
 
 
 def norms_by_name(model: GPCN | AGPCN, given: Quantities) -> dict[str, float]:
@@ -86,20 +86,21 @@ def _climb(
     radii: dict[str, float],
     steps: int,
     lr: float,
-    start: torch.Generator,
+    generator: torch.Generator,
 ) -> float:
+    """The largest `|⟨ε, f⟩|` that gradient steps from random weights reach, the weights inside their `radii`."""
     free = {name: parameter for name, parameter in model.named_parameters() if name in radii}
     with torch.no_grad():
         for name, parameter in free.items():
-            parameter.normal_(generator=start)
+            parameter.normal_(generator=generator)
             parameter.mul_(radii[name] / parameter.abs().sum(0).clamp(min=1e-12))
-    optimizer = torch.optim.Adam([{"params": [each], "lr": lr * radii[name]} for name, each in free.items()])
+    optimizer = torch.optim.Adam([{"params": [parameter], "lr": lr * radii[name]} for name, parameter in free.items()])
     best = 0.0
     for _ in range(steps):
-        reached = (epsilon * model(x, adjacency)).sum().abs()
-        best = max(best, float(reached.detach()))
+        objective = (epsilon * model(x, adjacency)).sum().abs()
+        best = max(best, float(objective.detach()))
         optimizer.zero_grad()
-        (-reached).backward()
+        (-objective).backward()
         optimizer.step()
         with torch.no_grad():
             for name, parameter in free.items():

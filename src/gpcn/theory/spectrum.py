@@ -8,6 +8,7 @@ values are the default; eigenvalue moduli, as the paper writes, can be had where
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -57,9 +58,9 @@ class Density:
         return {"edges": edges.tolist(), "shares": shares.tolist()}
 
 
-def draw(found: Density, name: str, path: Path, *, of: Of = "singular") -> None:
+def draw(spectrum: Density, name: str, path: Path, *, of: Of = "singular") -> None:
     """The density as a figure; shares on a logarithmic scale, because most of a graph's spectrum is in the middle."""
-    edges, shares = found.histogram()
+    edges, shares = spectrum.histogram()
     with figure_at(path, 6.4, 3.4) as figure:
         axes = figure.subplots()
         axes.bar(edges[:-1], shares, width=np.diff(edges), align="edge", color="#0072b2", linewidth=0)
@@ -76,6 +77,7 @@ def power_sums(
     probes: int = 16,
     steps: int = 60,
     seed: int = 0,
+    precomputed: Density | None = None,
     known: Density | None = None,
 ) -> PowerSums:
     """`Σ_j s_j^k` for `k = 0..powers` of a sparse square `matrix`.
@@ -88,12 +90,18 @@ def power_sums(
         probes: random vectors for Lanczos; the error falls with their square root.
         steps: of Lanczos; polynomials up to twice this degree are integrated exactly, for the matrix as it is.
         seed: decides the random vectors.
-        known: `density` of the same matrix, found in the same way; an exact one saves computing it again.
+        precomputed: `density` of the same matrix, computed in the same way; an exact one saves computing it again.
+        known: the former name of `precomputed`, for one version.
     """
+    if known is not None:
+        warnings.warn(
+            "known is now called precomputed; the former name goes with the next version", DeprecationWarning, 2
+        )
+        precomputed = precomputed or known
     csr = _square(matrix)
     symmetric = is_symmetric(csr)
-    if _exactly(method, csr.shape[0]):
-        moduli = np.abs(_values(csr, of, symmetric) if known is None else known.nodes)
+    if _is_exact(method, csr.shape[0]):
+        moduli = np.abs(_values(csr, of, symmetric) if precomputed is None else precomputed.nodes)
         values = np.array([float((moduli**k).sum()) for k in range(powers + 1)])
         return PowerSums(values, np.zeros_like(values), of, "exact")
     if of == "eigen" and not symmetric:
@@ -110,7 +118,7 @@ def density(
     """The spectrum itself, or the quadrature that stands for it; signed for `eigen` of a symmetric matrix."""
     csr = _square(matrix)
     symmetric = is_symmetric(csr)
-    if _exactly(method, csr.shape[0]):
+    if _is_exact(method, csr.shape[0]):
         values = _values(csr, of, symmetric)
         values = np.abs(values) if of == "singular" or not symmetric else values
         return Density(values.astype(np.float64), np.ones(len(values)))
@@ -122,7 +130,7 @@ def density(
 
 
 def is_symmetric(matrix: sp.csr_array) -> bool:
-    """To rounding."""
+    """Whether a matrix is its own transpose, to rounding."""
     difference = abs(matrix - matrix.T)
     return not difference.nnz or bool(difference.max() <= 1e-12 * max(1.0, float(abs(matrix).max())))
 
@@ -134,7 +142,7 @@ def _square(matrix: Any) -> sp.csr_array:
     return csr
 
 
-def _exactly(method: Method, nodes: int) -> bool:
+def _is_exact(method: Method, nodes: int) -> bool:
     if method not in ("auto", "exact", "lanczos"):
         raise ConfigError(f"method is {method!r}; expected auto, exact or lanczos")
     return method == "exact" or (method == "auto" and nodes <= EXACT_UP_TO)
@@ -151,14 +159,14 @@ def _lanczos_sums(
     csr: sp.csr_array, powers: int, symmetric: bool, of: Of, probes: int, steps: int, seed: int
 ) -> PowerSums:
     nodes, weights = _quadrature(csr, symmetric, probes, steps, seed)  # [probes, steps]
-    fewer, fewer_weights = _quadrature(csr, symmetric, probes, max(2, steps // 2), seed)
+    coarse_nodes, coarse_weights = _quadrature(csr, symmetric, probes, max(2, steps // 2), seed)
     size = csr.shape[0]
     values, errors = np.empty(powers + 1), np.empty(powers + 1)
     for k in range(powers + 1):
-        each = size * (_moduli(nodes, symmetric) ** k * weights).sum(1)
-        coarse = size * (_moduli(fewer, symmetric) ** k * fewer_weights).sum(1)
-        values[k] = each.mean()
-        errors[k] = 3 * each.std(ddof=1) / np.sqrt(probes) + abs(each.mean() - coarse.mean())
+        per_probe = size * (_moduli(nodes, symmetric) ** k * weights).sum(1)
+        coarse = size * (_moduli(coarse_nodes, symmetric) ** k * coarse_weights).sum(1)
+        values[k] = per_probe.mean()
+        errors[k] = 3 * per_probe.std(ddof=1) / np.sqrt(probes) + abs(per_probe.mean() - coarse.mean())
     values[0], errors[0] = size, 0.0
     if powers >= 2:
         values[2], errors[2] = float((csr.data**2).sum()), 0.0  # the Frobenius norm needs no estimate
@@ -181,22 +189,22 @@ def _quadrature(csr: sp.csr_array, symmetric: bool, probes: int, steps: int, see
     transposed = None if symmetric else sp.csr_array(csr.T)
     rng = np.random.default_rng(seed)
     current = rng.choice([-1.0, 1.0], size=(size, probes)) / np.sqrt(size)
-    before = np.zeros_like(current)
-    diagonal, beside = np.zeros((steps, probes)), np.zeros((steps, probes))
+    previous = np.zeros_like(current)
+    diagonal, off_diagonal = np.zeros((steps, probes)), np.zeros((steps, probes))
     for step in range(steps):
         image = csr @ current
         if transposed is not None:
             image = transposed @ image
         if step:
-            image -= beside[step - 1] * before
+            image -= off_diagonal[step - 1] * previous
         diagonal[step] = np.einsum("np,np->p", image, current)
         image -= diagonal[step] * current
-        beside[step] = np.linalg.norm(image, axis=0)
-        alive = beside[step] > 1e-10  # a probe that has seen all of its space stays where it is
-        beside[step] = np.where(alive, beside[step], 0.0)
-        before, current = current, image / np.where(alive, beside[step], 1.0) * alive
+        off_diagonal[step] = np.linalg.norm(image, axis=0)
+        alive = off_diagonal[step] > 1e-10  # a probe that has seen all of its space stays where it is
+        off_diagonal[step] = np.where(alive, off_diagonal[step], 0.0)
+        previous, current = current, image / np.where(alive, off_diagonal[step], 1.0) * alive
     nodes, weights = np.empty((probes, steps)), np.empty((probes, steps))
     for probe in range(probes):
-        nodes[probe], vectors = scipy.linalg.eigh_tridiagonal(diagonal[:, probe], beside[:-1, probe])
+        nodes[probe], vectors = scipy.linalg.eigh_tridiagonal(diagonal[:, probe], off_diagonal[:-1, probe])
         weights[probe] = vectors[0] ** 2
     return nodes, weights

@@ -38,7 +38,7 @@ class Trained:
 
 
 def train(graph: Graph, config: TrainConfig, number: int) -> Trained:
-    """Train split `number`."""
+    """Train split `number`, and measure what the theorems speak of."""
     reuse_freed_memory()
     problem = Problem.of(graph, config)
     split = graph.splits[number]
@@ -47,8 +47,10 @@ def train(graph: Graph, config: TrainConfig, number: int) -> Trained:
     logits = trainer.best_logits().double()
     sums = spectrum_of(problem.graph, problem.adjacency)
     model: Any = trainer.model
-    found = measure(model, problem.x, problem.adjacency, train=len(split.train), test=len(split.test), spectrum=sums)
-    return Trained(model, problem, logits, found, trainer.epoch)
+    quantities = measure(
+        model, problem.x, problem.adjacency, train=len(split.train), test=len(split.test), spectrum=sums
+    )
+    return Trained(model, problem, logits, quantities, trainer.epoch)
 
 
 def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, Any]:
@@ -58,7 +60,8 @@ def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, A
     overfitting.
     """
     trained = train(graph, config, number)
-    problem, logits, found, split = trained.problem, trained.logits, trained.quantities, graph.splits[number]
+    problem, logits, quantities = trained.problem, trained.logits, trained.quantities
+    split = graph.splits[number]
     states = layer_states(trained.model, problem.x, problem.adjacency)
     links = problem.adjacency.links
     labels = torch.tensor(graph.labels)
@@ -67,18 +70,18 @@ def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, A
     right = {
         role: 100 * float((logits[part].argmax(1) == labels[part]).double().mean()) for role, part in parts.items()
     }
-    first, second = printed(found), corrected(found)
+    as_printed, as_corrected = printed(quantities), corrected(quantities)
     return {
-        "printed": first.total,
-        "printed_dominant": first.dominant,
-        "corrected": second.total,
-        "corrected_dominant": second.dominant,
-        "mu": found.mu,
+        "printed": as_printed.total,
+        "printed_dominant": as_printed.dominant,
+        "corrected": as_corrected.total,
+        "corrected_dominant": as_corrected.dominant,
+        "mu": quantities.mu,
         "train": right["train"],
         "test": right["test"],
         "gap": right["train"] - right["test"],
         "loss_gap": loss["test"] - loss["train"],
-        "residual_norm": found.residual_norm,
+        "residual_norm": quantities.residual_norm,
         "energy": [dirichlet_energy(state, links) for state in states],
         "distance": [mean_average_distance(state, links) for state in states],
         "epochs": trained.epochs,
@@ -88,11 +91,11 @@ def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, A
 def bound_and_reached(graph: Graph, config: TrainConfig, number: int, draws: int = 10) -> dict[str, Any]:
     """Train split `number`; both bounds for its norms, and what random signs can reach within them."""
     trained = train(graph, config, number)
-    found = trained.quantities
-    reached = estimate(trained.model, trained.problem.x, trained.problem.adjacency, found, draws=draws)
+    quantities = trained.quantities
+    reached = estimate(trained.model, trained.problem.x, trained.problem.adjacency, quantities, draws=draws)
     return {
-        "printed": printed(found).total,
-        "corrected": corrected(found).total,
+        "printed": printed(quantities).total,
+        "corrected": corrected(quantities).total,
         "reached": reached.mean,
         "error": reached.error,
         "draws": reached.draws,

@@ -20,7 +20,6 @@ Choices = dict[str, tuple[Value, ...]]
 EPOCHS, PATIENCE = 300, 60  # of a search, where nobody says anything else
 SPACES = ("default", "paper")
 MOST_SHUFFLED = 1_000_000  # points; of a larger space the first that was not tried will do
-FAMILY = ("gpcn", "gpcn-link", "agpcn", "agpcn-link")
 BEYOND_THE_PAPER: Choices = {
     "lr": (0.005, 0.01, 0.03, 0.05),
     "weight_decay": (1e-5, 1e-4, 5e-4, 1e-3, 5e-3),
@@ -150,7 +149,7 @@ class Space:
 def models_of(name: str) -> tuple[str, ...]:
     """`family`, `all`, or one model."""
     if name == "family":
-        return FAMILY
+        return zoo.FAMILY
     if name == "all":
         return tuple(model for model in zoo.names() if model not in ("label-propagation",))
     zoo.entry(name)

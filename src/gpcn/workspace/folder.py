@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpcn import explanation
-from gpcn.class_explanation import explain_class
 from gpcn.data.object_storage import local_copy
 from gpcn.errors import ConfigError
+from gpcn.explanation import explain_average, explain_class
 from gpcn.graph import Graph
-from gpcn.joint_explanation import explain_average
 from gpcn.training import prediction
 from gpcn.training import threshold as thresholds
 from gpcn.training.drift import measure_drift
@@ -190,7 +189,7 @@ class RunFolder:
     def explain_class(
         self, label: str, graph: Any = None, nodes: Any = None, *, split: int | None = None, top: int = 5
     ) -> dict[str, Any]:
-        """What carries the class `label` overall, and its most typical nodes (`class_explanation.explain_class`)."""
+        """What carries the class `label` overall, and its most typical nodes (`explanation.explain_class`)."""
         self.check_explains(split)
         loaded = self.graph_to_predict(graph, nodes)
         account = explain_class(self.runs, loaded, label, split=split, top=top)

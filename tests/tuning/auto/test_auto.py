@@ -17,8 +17,7 @@ import pytest
 
 from gpcn import GPCNClassifier, Graph, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError, DataError
-from gpcn.explanation import can_be_explained
-from gpcn.joint_explanation import explain_average
+from gpcn.explanation import can_be_explained, explain_average
 from gpcn.training.prediction import vote
 from gpcn.tuning.auto import auto, members, predictions, refitted
 from gpcn.tuning.auto.portfolio import Entry

@@ -8,9 +8,9 @@
   const COLOURED = new Set(["color", "colorscale"]);
 
   function painted(value, key, style) {
-    if (Array.isArray(value)) return value.map((each) => painted(each, key, style));
+    if (Array.isArray(value)) return value.map((item) => painted(item, key, style));
     if (value && typeof value === "object") {
-      return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, painted(each, name, style)]));
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, painted(item, name, style)]));
     }
     const named = COLOURED.has(key) && typeof value === "string" && value.startsWith("$");
     return named ? style.getPropertyValue("--" + value.slice(1)).trim() : value;
@@ -45,7 +45,7 @@
 
   function sortable(table) {
     const body = table.tBodies[0];
-    [...table.tHead.rows[0].cells].forEach((head, place) => {
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);
@@ -56,7 +56,7 @@
         const down = now ? now === "ascending" : number;
         for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        body.append(...[...body.rows].sort((a, b) => compare(a.cells[place], b.cells[place], number, down)));
+        body.append(...[...body.rows].sort((a, b) => compare(a.cells[column], b.cells[column], number, down)));
       });
     });
   }
@@ -64,9 +64,9 @@
   function compare(a, b, number, down) {
     const way = down ? -1 : 1;
     if (!number) return way * a.textContent.localeCompare(b.textContent, undefined, { numeric: true });
-    const known = [a, b].map((cell) => ("sort" in cell.dataset ? Number(cell.dataset.sort) : null));
-    if (known.includes(null)) return (known[0] === null) - (known[1] === null);  // undefined is last, either way
-    return way * (known[0] - known[1]);
+    const values = [a, b].map((cell) => ("sort" in cell.dataset ? Number(cell.dataset.sort) : null));
+    if (values.includes(null)) return (values[0] === null) - (values[1] === null);  // undefined is last, either way
+    return way * (values[0] - values[1]);
   }
 
   const button = document.getElementById("theme");

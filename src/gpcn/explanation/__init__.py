@@ -1,0 +1,44 @@
+"""Why a model predicts what it predicts, as JSON-ready accounts: of one node, of an average of runs, of a class.
+
+`explain` splits one prediction into parts (`one_prediction`, or `gradients` where a model's logits are no sum over
+hops), `explain_average` does so for the average of several runs (`average`), `explain_class` for all nodes of a class
+(`per_class`), `lead_parts` for all nodes at once (`all_nodes`). `sentences` puts an account into words,
+`ego_picture` into a picture.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from gpcn.explanation.all_nodes import LeadParts, lead_parts, power_names
+from gpcn.explanation.average import explain_average
+from gpcn.explanation.explainable import can_be_explained, chosen_split, why_not
+from gpcn.explanation.one_prediction import explain
+from gpcn.explanation.per_class import explain_class
+
+__all__ = [
+    "LeadParts",
+    "can_be_explained",
+    "chosen_split",
+    "explain",
+    "explain_average",
+    "explain_class",
+    "lead_parts",
+    "power_names",
+    "why_not",
+]
+_FORMER_NAMES = {"carried": "lead_parts", "Carried": "LeadParts"}
+
+
+def __getattr__(name: str) -> Any:
+    """Former names still work for one version, with a warning."""
+    if name not in _FORMER_NAMES:
+        raise AttributeError(f"module 'gpcn.explanation' has no attribute {name!r}")
+    current = _FORMER_NAMES[name]
+    warnings.warn(
+        f"gpcn.explanation.{name} is now called {current}; the former name goes with the next version",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return globals()[current]

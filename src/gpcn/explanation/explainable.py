@@ -1,0 +1,64 @@
+"""Which runs can be explained, exactly or by gradients, and by the model of which split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.nn import decomposition, integrated_gradients, zoo
+from gpcn.training.runs import Run
+
+
+def can_be_explained(run: Run) -> bool:
+    """Whether the run's model is one whose logits are a sum over hops."""
+    return decomposition.can_be_decomposed(zoo.entry(run.config.model).kind, run.config.hyperparameters)
+
+
+def why_not(run: Run) -> str | None:
+    """Why the run's predictions cannot be explained, neither exactly nor by gradients; `None` where they can."""
+    return None if can_be_explained(run) else integrated_gradients.why_not(zoo.entry(run.config.model).kind)
+
+
+def explainable_runs(runs: Sequence[Run]) -> list[Run]:
+    """The runs whose logits are sums over hops; where none are, those with gradients."""
+    explainable = [run for run in runs if can_be_explained(run)] or [run for run in runs if why_not(run) is None]
+    if not explainable:
+        models = ", ".join(sorted({run.config.model for run in runs}))
+        raise ConfigError(
+            f"what auto chose cannot be decomposed: {models} have neither a sum over hops nor gradients; train a model "
+            "that has, with gpcn train --model multi-gpcn"
+        )
+    return explainable
+
+
+def chosen_split(run: Run, split: int | None) -> int:
+    """A finished split of a run that can be explained, exactly or by gradients."""
+    reason = why_not(run)
+    if reason is not None:
+        entries = [zoo.entry(name) for name in zoo.names()]
+        able = [model.name for model in entries if decomposition.can_be_decomposed(model.kind, model.settle({}))]
+        raise ConfigError(
+            f"{run.path} holds a {run.config.model}, which cannot be decomposed: {reason}; train another, "
+            f"such as {', '.join(able)}"
+        )
+    finished = run.finished()
+    if not finished:
+        raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
+    return _first_or_requested(finished, split, f"split {split} of {run.path}")
+
+
+def common_split(runs: Sequence[Run], split: int | None) -> int:
+    """A split that all runs have finished."""
+    finished = sorted(set.intersection(*(set(run.finished()) for run in runs)))
+    if not finished:
+        raise CheckpointError(f"{runs[0].path.parent.parent} has no finished split; run the same command to finish it")
+    return _first_or_requested(finished, split, f"split {split}")
+
+
+def _first_or_requested(finished: Sequence[int], split: int | None, description: str) -> int:
+    if split is None:
+        return finished[0]
+    if split not in finished:
+        listed = ", ".join(map(str, finished))
+        raise ConfigError(f"{description} is not finished or does not exist; finished: {listed}")
+    return split

@@ -1,0 +1,111 @@
+"""`ExplainedModel`: the model of one split of a run on a graph, with the names that an account of it needs."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpcn.errors import DataError
+from gpcn.graph import Graph
+from gpcn.nn.base import NodeClassifier
+from gpcn.training.fitted import Fitted
+from gpcn.training.runs import Run
+from gpcn.types import ROLES, UNKNOWN
+
+MOST_COMPARED = 20_000  # names of nodes that a misspelt one is compared with
+
+
+@dataclass(frozen=True)
+class ExplainedModel:
+    """A model ready to evaluate in double precision; `roles` says what each node was for in its split."""
+
+    fitted: Fitted
+    graph: Graph
+    number: int
+    model: NodeClassifier
+    roles: tuple[str | None, ...]
+
+    @classmethod
+    def of(cls, run: Run, graph: Graph, number: int) -> ExplainedModel:
+        """The model of split `number`."""
+        fitted = Fitted.of(run, graph, torch.float64)
+        return cls(fitted, graph, number, fitted.model(number), _roles(run, graph, number))
+
+    @property
+    def run(self) -> Run:
+        """The run it is of."""
+        return self.fitted.run
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """The logits of all nodes, `[N, C]`."""
+        output: Tensor = self.model(self.fitted.problem.x, self.fitted.problem.adjacency)
+        return output.double()
+
+    def indicator(self, node: int) -> Tensor:
+        """`[N]`, one for `node` and zero for all others."""
+        weights = torch.zeros(self.graph.num_nodes, dtype=torch.float64)
+        weights[node] = 1
+        return weights
+
+    def feature_name(self, feature: int) -> str:
+        """What a feature is called."""
+        names = self.run.graph["feature_names"]
+        return f"feature {feature}" if names is None else str(names[feature])
+
+    def node_and_label(self, node: int) -> dict[str, str | None]:
+        """What a node and its class are called."""
+        label = int(self.graph.labels[node])
+        names = self.graph.label_names
+        label_name = None if label == UNKNOWN else names[label] if names else str(label)
+        return {"node": self.graph.node_ids[node] if self.graph.node_ids else str(node), "label": label_name}
+
+    def header(self, node: int, logits: Tensor, winner: int, runner_up: int) -> dict[str, Any]:
+        """What every account of a prediction begins with; `logits` `[C]` are the node's."""
+        probabilities, classes = torch.softmax(logits, 0), self.run.label_names()
+        return {
+            "run": str(self.run.path),
+            "model": self.run.config.model,
+            "graph": self.graph.name,
+            "split": self.number,
+            **self.node_and_label(node),
+            "role": self.roles[node],
+            "predicted": classes[winner],
+            "probability": float(probabilities[winner]),
+            "runner_up": classes[runner_up],
+            "runner_up_probability": float(probabilities[runner_up]),
+            "mu": self.model.mix(),
+        }
+
+
+def position(graph: Graph, node: str) -> int:
+    """The index of the node of this name; its number is its name where the graph has no names."""
+    if graph.node_ids is None:
+        if node.isascii() and node.isdigit() and int(node) < graph.num_nodes:
+            return int(node)
+        raise DataError(
+            f"there is no node {node!r} in {graph.name}, whose nodes have no names; expected a number from 0 to "
+            f"{graph.num_nodes - 1}"
+        )
+    if node in graph.node_ids:
+        return graph.node_ids.index(node)
+    candidates = graph.node_ids
+    if len(candidates) > MOST_COMPARED:
+        candidates = [name for name in candidates if name[:2].lower() == node[:2].lower()][:MOST_COMPARED]
+    close = difflib.get_close_matches(node, candidates, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"its nodes are called {graph.node_ids[0]} and so on"
+    raise DataError(f"there is no node {node!r} in {graph.name}; {hint}")
+
+
+def _roles(run: Run, graph: Graph, number: int) -> tuple[str | None, ...]:
+    """What each node was for in that split, where the graph still is the one trained on."""
+    roles: list[str | None] = [None] * graph.num_nodes
+    if graph.fingerprint() == run.graph["fingerprint"]:
+        for role in ROLES:
+            for node in getattr(graph.splits[number], role):
+                roles[node] = role
+    return tuple(roles)
