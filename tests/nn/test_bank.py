@@ -233,7 +233,7 @@ def test_memory_does_not_grow_with_depth() -> None:
 
 
 def test_names_and_banks() -> None:
-    assert bank.parse("paper") == (bank.THE_PAPERS,)
+    assert bank.parse("paper") == (bank.PAPER_OPERATOR,)
     for name in OPERATORS:
         assert str(bank.parse(name)[0]) == name
     assert [str(spec) for spec in bank.resolve(bank.parse("typed"), relations=("a", "b"))] == [

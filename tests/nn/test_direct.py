@@ -139,7 +139,7 @@ def test_training_and_evaluation_as_one_pass_are_the_two_passes(
 def test_of_large_data_only_a_small_part_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = synthesize(nodes=200, degree=1, directed=True, features=6, splits=1, seed=3)
     operator = SparseOperator.from_scipy(graph.adjacency)
-    everything = region.whole(torch.tensor(graph.features), (operator,), ())
+    everything = region.whole_graph(torch.tensor(graph.features), (operator,), ())
     many, few = torch.arange(90), torch.arange(12)
     assert all(region.region_around(nodes, everything, (1,)).rows is not None for nodes in (many, few))
     monkeypatch.setattr(region, "LARGE", everything.size_in_bytes())

@@ -120,13 +120,13 @@ def test_what_was_made_from_a_tensor_is_kept_while_it_lives_unchanged() -> None:
     assert Adjacency.of(ends, num_nodes=4) is not first
     ends[1, 1] = 0
     assert Adjacency.of(ends, num_nodes=3).matrix[1, 0] == 1
-    from gpcn.nn.adjacency import _made_from
+    from gpcn.nn.adjacency import _adjacency_of_tensor
 
     gc.collect()  # what other tests left
-    before = len(_made_from)
+    before = len(_adjacency_of_tensor)
     del ends
     gc.collect()
-    assert len(_made_from) == before - 1
+    assert len(_adjacency_of_tensor) == before - 1
 
 
 def test_sparse_features_are_made_once() -> None:

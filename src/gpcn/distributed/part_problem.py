@@ -63,7 +63,7 @@ class PartProblem(Problem):
     def build(self, config: TrainConfig, generator: torch.Generator | None = None) -> NodeClassifier:
         """The model with the rows of its weights per node that belong here; all other weights are alike everywhere."""
         check_supported(config)
-        rank, offsets = self.company.rank, self.offsets
+        rank, offsets = self.workers.rank, self.offsets
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
@@ -79,7 +79,7 @@ class PartProblem(Problem):
     def _order(self, model: BankModel) -> Any:
         """The cheaper order for the whole graph, for all workers must take the same."""
         reading = model.read(self.adjacency, None, self.graph.num_nodes)
-        entries = [round(self.company.total(operator.nnz)) for operator in reading.operators]
+        entries = [round(self.workers.total(operator.nnz)) for operator in reading.operators]
         last = cast(Linear, model.features.layers[-1])
         return choose_order(int(self.offsets[-1]), entries, last.weight.shape[1], model.num_classes, model.depths)
 

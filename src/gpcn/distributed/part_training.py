@@ -135,11 +135,11 @@ def prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Table:
 
 def _metrics(problem: PartProblem, split: PartSplit, probabilities: Tensor) -> dict[str, Any]:
     """By role, how good predictions are for the nodes of all workers."""
-    graph, company = problem.graph, problem.company
+    graph, workers = problem.graph, problem.workers
     metrics = {}
     for role in ROLES:
         nodes = torch.from_numpy(getattr(split, role))
-        rows, labels = company.gather(probabilities[nodes]), company.gather(problem.labels[nodes])
+        rows, labels = workers.gather(probabilities[nodes]), workers.gather(problem.labels[nodes])
         metrics[role] = evaluate(rows.numpy(), labels.numpy(), graph.metric, graph.positive)
     return metrics
 

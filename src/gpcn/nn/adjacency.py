@@ -71,18 +71,18 @@ class Adjacency:
         if isinstance(source, Adjacency):
             return source
         if isinstance(source, Graph):
-            if source not in _made_from_graphs:
-                _made_from_graphs[source] = cls(source.adjacency, source.relations)
-            return _made_from_graphs[source]
+            if source not in _adjacency_of_graph:
+                _adjacency_of_graph[source] = cls(source.adjacency, source.relations)
+            return _adjacency_of_graph[source]
         if sp.issparse(source):
             return cls(source)
         if not isinstance(source, Tensor):
             raise ConfigError(f"cannot make an adjacency from {type(source).__name__}; expected edge_index or a matrix")
-        cached = _made_from.get(source)
+        cached = _adjacency_of_tensor.get(source)
         stamp = (source._version, num_nodes, *(_stamp(values) for values in (edge_weight, edge_type)))
         if cached is None or cached[0] != stamp:
             cached = (stamp, cls._of_tensor(source, edge_weight, num_nodes, edge_type), edge_weight, edge_type)
-            _made_from[source] = cached
+            _adjacency_of_tensor[source] = cached
         adjacency: Adjacency = cached[1]
         return adjacency
 
@@ -146,8 +146,8 @@ class Adjacency:
                 matrix = _exactly_two_steps(matrix)
             if self_loops:
                 matrix = matrix + sp.eye_array(self.num_nodes, format="csr")
-            made = SparseOperator.from_scipy(_normalize(sp.csr_array(matrix), normalization), dtype=dtype)
-            self._operators[key] = made.to(device=device)
+            operator = SparseOperator.from_scipy(_normalize(sp.csr_array(matrix), normalization), dtype=dtype)
+            self._operators[key] = operator.to(device=device)
         return self._operators[key]
 
     def _links_of(self, relation: str | None) -> sp.csr_array:
@@ -162,8 +162,8 @@ class Adjacency:
         return f"Adjacency({self.num_nodes:,} nodes, {self.matrix.nnz:,} links)"
 
 
-_made_from: Any = WeakTensorKeyDictionary()
-_made_from_graphs: WeakKeyDictionary[Graph, Adjacency] = WeakKeyDictionary()
+_adjacency_of_tensor: Any = WeakTensorKeyDictionary()
+_adjacency_of_graph: WeakKeyDictionary[Graph, Adjacency] = WeakKeyDictionary()
 
 
 def check_direction(direction: str) -> Direction:

@@ -60,7 +60,7 @@ class OperatorSpec:
     power: int | None = None
 
     def __str__(self) -> str:
-        if self == THE_PAPERS:
+        if self == PAPER_OPERATOR:
             return PAPER
         weights = "raw" if self.normalization == "none" else self.normalization
         kind = "" if self.relation is None else f":{self.relation}"
@@ -73,7 +73,8 @@ class OperatorSpec:
         return str(replace(self, power=None))
 
 
-THE_PAPERS = OperatorSpec()
+PAPER_OPERATOR = OperatorSpec()
+THE_PAPERS = PAPER_OPERATOR  # its name up to version 0.1, deprecated
 Bank = tuple[OperatorSpec, ...]
 
 
@@ -99,7 +100,7 @@ def resolve(bank: Bank, *, directed: bool = True, relations: Sequence[str] = ())
                 raise ConfigError(f"operator {operator} names a type of links; the types of this graph: {types}")
             members = [operator]
         if not directed:
-            members = [member if member == THE_PAPERS else replace(member, direction="both") for member in members]
+            members = [member if member == PAPER_OPERATOR else replace(member, direction="both") for member in members]
         resolved += [member for member in members if member not in resolved]
     return tuple(resolved)
 
@@ -113,14 +114,14 @@ def part_names(bank: Bank, layers: int) -> list[str]:
     """What each power is called, power 0 first: by hop, and by operator where it is not the paper's alone."""
     names = ["features"]
     for operator, depth in zip(bank, depths_of(bank, layers), strict=True):
-        prefix = "" if bank == (THE_PAPERS,) else f"{operator.title} "
+        prefix = "" if bank == (PAPER_OPERATOR,) else f"{operator.title} "
         names += [f"{prefix}hop {k}" for k in range(1, depth + 1)]
     return names
 
 
 def _operator(name: str) -> OperatorSpec:
     if name == PAPER:
-        return THE_PAPERS
+        return PAPER_OPERATOR
     match = _NAME.fullmatch(name)
     if match is None or match["direction"] not in DIRECTIONS or match["weights"] not in NORMALIZATIONS:
         raise ConfigError(

@@ -101,7 +101,7 @@ class BankModel(NodeClassifier):
 
     def link_names(self) -> list[str]:
         """The name of each operator's link term."""
-        if self.link_bank == (banks.THE_PAPERS,):
+        if self.link_bank == (banks.PAPER_OPERATOR,):
             return ["links"]
         return [f"links {operator.title}" for operator in self.link_bank]
 

@@ -46,7 +46,7 @@ class NodeClassifier(nn.Module):
             _reset(child)
 
     def observe(self, labels: Tensor, train: Tensor) -> None:
-        """Be told the training labels before training; only models that spread labels listen."""
+        """Take the training labels before training; only models that spread labels use them."""
 
     def coefficients(self) -> Tensor | None:
         """The weight of each power of the adjacency, `[L + 1]`, where the model is a polynomial of it."""
@@ -96,8 +96,8 @@ def _first_parameter(module: nn.Module) -> nn.Parameter | None:
     for parameter in module._parameters.values():
         if parameter is not None:
             return parameter
-    found = (_first_parameter(child) for child in module._modules.values() if child is not None)
-    return next((parameter for parameter in found if parameter is not None), None)
+    candidates = (_first_parameter(child) for child in module._modules.values() if child is not None)
+    return next((parameter for parameter in candidates if parameter is not None), None)
 
 
 def _reset(module: nn.Module) -> None:
@@ -115,15 +115,15 @@ def as_features(x: Any) -> Features:
         return x
     if not isinstance(x, Tensor):
         raise ConfigError(f"features are of type {type(x).__name__}; expected a tensor or a SparseOperator")
-    known = _made_from.get(x)
-    if known is None or known[0] != x._version:
-        known = (x._version, SparseOperator.from_torch(x))
-        _made_from[x] = known
-    made: SparseOperator = known[1]
-    return made
+    cached = _operator_of_tensor.get(x)
+    if cached is None or cached[0] != x._version:
+        cached = (x._version, SparseOperator.from_torch(x))
+        _operator_of_tensor[x] = cached
+    operator: SparseOperator = cached[1]
+    return operator
 
 
-_made_from: Any = WeakTensorKeyDictionary()
+_operator_of_tensor: Any = WeakTensorKeyDictionary()
 
 
 def inputs_of(

@@ -23,7 +23,7 @@ from gpcn.nn.dropout import RowDropout, SparseDropout
 from gpcn.nn.layers import Linear
 from gpcn.nn.operator import SparseOperator, multiply, multiply_add_
 from gpcn.nn.polynomial import horner_, powers_
-from gpcn.nn.region import Region, one_below_the_other, region_around, whole
+from gpcn.nn.region import Region, region_around, stack_regions, whole_graph
 
 
 def covers(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> TypeGuard[BankModel]:
@@ -88,7 +88,7 @@ class DirectPass:
         self.model, self.train, self.judged = model, train, judged
         x = as_features(x)
         reading = model.read(adjacency, None, x.shape[0])
-        self.everything = whole(x, reading.operators, reading.links)
+        self.everything = whole_graph(x, reading.operators, reading.links)
         self.layers = [cast(Linear, layer) for layer in model.features.layers]
         numbers = {id(operator): number for number, operator in enumerate(reading.operators)}
         self.joins = [numbers.get(id(operator)) for operator in reading.links]
@@ -133,7 +133,7 @@ class DirectPass:
                 evaluation = region_around(nodes, everything, depths)
                 training = training if drops else evaluation
             hidden = sum(layer.weight.shape[1] for layer in self.layers)
-            both = one_below_the_other(training, evaluation, hidden) if drops else None
+            both = stack_regions(training, evaluation, hidden) if drops else None
             shape = 1 + sum(depths), self.model.num_classes
             self.plans[drops] = _Plan(
                 training,

@@ -181,11 +181,11 @@ class FamilyTerms:
         """Of the polynomial of one operator; its gradient of `W_out`."""
         chain, scale = self.chains[number], self.scales[number]
         start, depth = self.starts[number], self.model.depths[number]
-        own = self._of_operator(g_terms, number)
+        g_powers = self._of_operator(g_terms, number)
         if number:
-            own[0] = 0  # power 0 counts once
-        g_chain = own * scale.unsqueeze(2)
-        g_scale = None if g_coefficients is None else (own * chain).sum((1, 2))
+            g_powers[0] = 0  # power 0 counts once
+        g_chain = g_powers * scale.unsqueeze(2)
+        g_scale = None if g_coefficients is None else (g_powers * chain).sum((1, 2))
         if layer.bias is not None:
             shifted = cast(Tensor, g_bias)[start : start + depth]  # of powers 1..L
             if g_scale is not None:

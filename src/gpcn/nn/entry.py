@@ -47,5 +47,5 @@ class Entry:
             "formula": self.formula,
             "paper": self.paper,
             "learns_a_vector_per_node": self.per_node,
-            "hyperparameters": [each.describe() for each in self.hyperparameters],
+            "hyperparameters": [setting.describe() for setting in self.hyperparameters],
         }

@@ -61,8 +61,8 @@ class ExportableModel(nn.Module):
         """Probabilities `[N, C]`."""
         nodes = x.shape[0]
         pairs = zip(operators[::2], operators[1::2], strict=True)
-        made = {key: edge_operator(*pair, nodes) for key, pair in zip(self._keys, pairs, strict=True)}
-        links = _GivenLinks(nodes, made)
+        by_key = {key: edge_operator(*pair, nodes) for key, pair in zip(self._keys, pairs, strict=True)}
+        links = _GivenLinks(nodes, by_key)
         shares = [torch.softmax(model(x, links), dim=1) for model in self.models]
         return torch.stack(shares).mean(dim=0)
 

@@ -50,20 +50,20 @@ class Hyperparameter:
     def check(self, value: Any) -> Value:
         """`value` as this hyperparameter's type, or a `ConfigError` that says what is expected."""
         wanted = self.expectation()
-        found: Value
+        checked: Value
         if self.kind is bool and isinstance(value, str) and value.lower() in ("true", "false"):
-            found = value.lower() == "true"
+            checked = value.lower() == "true"
         elif self.kind in (int, float) and not isinstance(value, bool):
-            found = self._number(value, wanted)
+            checked = self._number(value, wanted)
         elif type(value) is self.kind:
-            found = cast(Value, value)
+            checked = cast(Value, value)
         else:
             raise ConfigError(f"{self.name} is {_short(value)}; expected {wanted}")
-        if (self.choices and found not in self.choices) or not self._inside(found):
+        if (self.choices and checked not in self.choices) or not self._inside(checked):
             raise ConfigError(f"{self.name} is {_short(value)}; expected {wanted}")
-        if self.grammar is not None and isinstance(found, str):
-            self.grammar(found)
-        return found
+        if self.grammar is not None and isinstance(checked, str):
+            self.grammar(checked)
+        return checked
 
     def _inside(self, value: Value) -> bool:
         if isinstance(value, str):
@@ -123,10 +123,10 @@ def _short(value: Any) -> str:
 
 def settle(declared: tuple[Hyperparameter, ...], given: Mapping[str, Any], whose: str) -> dict[str, Value]:
     """Every declared hyperparameter with its given or default value; an unknown name is refused with near matches."""
-    names = [each.name for each in declared]
+    names = [setting.name for setting in declared]
     for name in given:
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names) or 'none'}"
             raise ConfigError(f"{whose} has no hyperparameter {name!r}; {hint}")
-    return {each.name: each.check(given.get(each.name, each.default)) for each in declared}
+    return {setting.name: setting.check(given.get(setting.name, setting.default)) for setting in declared}

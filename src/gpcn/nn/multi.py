@@ -135,7 +135,7 @@ class MultiGPCN(BankModel):
         self.degree_terms: nn.Parameter | None = None
         if degrees and blocks > 1:
             directions = dict.fromkeys(operator.direction for operator in self.bank)
-            self.degree_bank = tuple(OperatorSpec(each, "none", self_loops=False) for each in directions)
+            self.degree_bank = tuple(OperatorSpec(direction, "none", self_loops=False) for direction in directions)
             self.degree_terms = nn.Parameter(torch.empty(len(self.degree_bank), hidden_channels))
             self._reset_degrees()
         self.last_norm = _norm(norm, hidden_channels) if blocks > 1 else nn.Identity()

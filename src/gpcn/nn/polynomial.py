@@ -61,11 +61,11 @@ def _finite(layers: int, gamma: float) -> Iterator[None]:
 
 def symmetric_coefficients(scales: Tensor) -> Tensor:
     """`c_k = e_k(s_1, ..., s_L)`, elementary symmetric polynomials: one scale per residual layer."""
-    found = [scales.new_ones(())]
+    coefficients = [scales.new_ones(())]
     for scale in scales:
-        shifted = [scale * value for value in found]
-        found = [found[0], *(a + b for a, b in zip(found[1:], shifted, strict=False)), shifted[-1]]
-    return torch.stack(found)
+        shifted = [scale * value for value in coefficients]
+        coefficients = [coefficients[0], *(a + b for a, b in zip(coefficients[1:], shifted, strict=False)), shifted[-1]]
+    return torch.stack(coefficients)
 
 
 def choose_order(nodes: int, entries: Sequence[int], hidden: int, classes: int, depths: Sequence[int]) -> Order:
@@ -102,11 +102,11 @@ def layered_terms(
     """The same for a weight (and bias) of its own per layer: backwards, `V ← V + γ A W_i V` in powers of `A`."""
     terms = out.T.unsqueeze(0)  # [1, C, h]
     shift = out.new_zeros(len(weights) + 1, out.shape[1]) if biases is not None else None
-    for place in reversed(range(len(weights))):
+    for layer in reversed(range(len(weights))):
         if biases is not None and shift is not None:
-            carried = gamma * (terms @ biases[place])  # [powers, C]
+            carried = gamma * (terms @ biases[layer])  # [powers, C]
             shift = shift + F.pad(carried, (0, 0, 1, len(shift) - 1 - len(carried)))
-        pushed = gamma * F.linear(terms, weights[place])
+        pushed = gamma * F.linear(terms, weights[layer])
         empty = torch.zeros_like(terms[:1])
         terms = torch.cat([terms, empty]) + torch.cat([empty, pushed])
     return terms, shift

@@ -184,9 +184,9 @@ class PolynomialModel(BankModel):
         operators = reading.operators
         total = self._convolve(operators[0], hidden, 0)
         if len(operators) > 1:  # X_T itself counts once
-            own = self.polynomial_coefficients()[0] * hidden
+            power_zero = self.polynomial_coefficients()[0] * hidden
             for index, operator in enumerate(operators[1:], start=1):
-                total = total + (self._convolve(operator, hidden, index) - own)
+                total = total + (self._convolve(operator, hidden, index) - power_zero)
         if self.link is not None:
             share = self.share()
             pairs = zip(reading.links, self._link_vectors(reading.rows), strict=True)

@@ -76,7 +76,7 @@ class Region:
         return values.new_zeros(count, values.shape[1]).index_copy_(0, self.rows, values)
 
 
-def whole(x: Features, operators: Operators, links: Operators) -> Region:
+def whole_graph(x: Features, operators: Operators, links: Operators) -> Region:
     """All rows."""
     return Region(None, x, operators, transposed(operators), links)
 
@@ -103,7 +103,7 @@ def region_around(nodes: Tensor, everything: Region, depths: Sequence[int]) -> R
     return Region(numbers, x, operators, transposed(operators), links, entries, torch.from_numpy(positions))
 
 
-def one_below_the_other(first: Region, second: Region, hidden: int) -> Region | None:
+def stack_regions(first: Region, second: Region, hidden: int) -> Region | None:
     """Both in one, the rows of `first` above those of `second`, for passes forwards; `None` where that is too large.
 
     On small graphs a product costs less than its call, so one pass over both is faster than one over each. `hidden` is

@@ -58,10 +58,10 @@ class ResidualGCN(NodeClassifier):
         x = as_features(x)
         operator = self.operator(adjacency, edge_weight, x.shape[0])
         hidden: Tensor = self.features(x)
-        for place in range(self.layers):
-            layer = self.residual[0 if self.shared else place]
+        for index in range(self.layers):
+            layer = self.residual[0 if self.shared else index]
             hidden = hidden + self.gamma * F.relu(operator @ layer(hidden))
-            if place < self.layers - 1:
+            if index < self.layers - 1:
                 hidden = drop(hidden, self.dropout, self.training)
         result: Tensor = self.out(hidden)
         return result

@@ -32,7 +32,7 @@ class Adam:
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = list(groups)
         self.state: dict[Parameter, dict[str, Tensor]] = {}
-        for parameter in (each for group in self.groups for each in group.parameters):
+        for parameter in (parameter for group in self.groups for parameter in group.parameters):
             self.state[parameter] = {
                 "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
                 "exp_avg": torch.zeros_like(parameter, memory_format=torch.preserve_format),
@@ -48,7 +48,7 @@ class Adam:
     def step(self) -> None:
         """One update of every weight that has a gradient."""
         for group in self.groups:
-            pairs = [(each, each.grad) for each in group.parameters if each.grad is not None]
+            pairs = [(parameter, parameter.grad) for parameter in group.parameters if parameter.grad is not None]
             if not pairs:
                 continue
             states = [self.state[parameter] for parameter, _ in pairs]

@@ -17,18 +17,18 @@ from torch import Tensor
 from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError
 from gpcn.sealed import FORMAT, read_sealed, write_sealed
-from gpcn.training.records import check_header
+from gpcn.training.records import METADATA_KEY, check_header
 
 
-def save(folder: Path, name: str, tensors: dict[str, Tensor], told: dict[str, Any], owner: str) -> None:
-    """Write `name.json` and its tensors into `folder`; `owner` is the key of the run and split they belong to."""
+def save(folder: Path, name: str, tensors: dict[str, Tensor], metadata: dict[str, Any], owner: str) -> None:
+    """Write tensors and `metadata` into `folder` as `name.json`; `owner`: key of the run and split they are of."""
     content = safetensors.torch.save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
     target = folder / f"{name}-{digest[:12]}.safetensors"
     if not target.exists():
         with replacing(target) as stream:
             stream.write(content)
-    header = {"format": FORMAT, "owner": owner, "tensors": target.name, "sha256": digest, "told": told}
+    header = {"format": FORMAT, "owner": owner, "tensors": target.name, "sha256": digest, METADATA_KEY: metadata}
     write_sealed(folder / f"{name}.json", header)
     for old in folder.glob(f"{name}-*.safetensors"):
         if old != target:
@@ -36,13 +36,13 @@ def save(folder: Path, name: str, tensors: dict[str, Tensor], told: dict[str, An
 
 
 def load(folder: Path, name: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """What `save` wrote, or `None` where there is nothing."""
+    """The tensors and metadata that `save` wrote, or `None` where there is nothing."""
     path = folder / f"{name}.json"
     if not path.exists():
         return None
     advice = f"delete {folder} to start that split over"
     header = read_sealed(path, check_header, advice)
-    file, digest, told = (header[key] for key in ("tensors", "sha256", "told"))
+    file, digest, metadata = (header[key] for key in ("tensors", "sha256", METADATA_KEY))
     if header["owner"] != owner:
         raise CheckpointError(f"{path} belongs to another run or split; {advice}")
     if Path(file).name != file:
@@ -54,7 +54,7 @@ def load(folder: Path, name: str, owner: str) -> tuple[dict[str, Tensor], dict[s
     if hashlib.sha256(content).hexdigest() != digest:
         raise CheckpointError(f"{folder / file} does not have its checksum: it is cut off or altered; {advice}")
     try:
-        return safetensors.torch.load(content), told
+        return safetensors.torch.load(content), metadata
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / file} holds no readable tensors: {error}; {advice}") from error
 

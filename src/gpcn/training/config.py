@@ -88,7 +88,7 @@ class TrainConfig:
         """From one flat list of settings, as on the command line."""
         if not isinstance(model, str):
             raise ConfigError(f"model is {model!r}; expected a name that gpcn models lists")
-        own = {setting.name for setting in zoo.entry(model).hyperparameters}
+        model_settings = {setting.name for setting in zoo.entry(model).hyperparameters}
         current = in_current_names(settings)
         declared = declared_settings(model)
         for name in current:
@@ -96,25 +96,25 @@ class TrainConfig:
                 settle(tuple(declared.values()), {name: 0}, model)
         return cls(
             model=model,
-            hyperparameters={name: value for name, value in current.items() if name in own},
-            training={name: value for name, value in current.items() if name not in own},
+            hyperparameters={name: value for name, value in current.items() if name in model_settings},
+            training={name: value for name, value in current.items() if name not in model_settings},
             seed=seed,
         )
 
     @classmethod
     def from_toml(cls, path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
         """From a TOML file of flat settings (`model`, `seed`, and any hyperparameter), `changes` on top."""
-        told = read_toml(path, "--config")
-        nested = next((name for name, value in told.items() if isinstance(value, (dict, list))), None)
+        settings = read_toml(path, "--config")
+        nested = next((name for name, value in settings.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")
-        return cls.of(**merge({"model": "gpcn"}, told, changes or {}))
+        return cls.of(**merge({"model": "gpcn"}, settings, changes or {}))
 
     @classmethod
-    def from_json(cls, told: Any) -> TrainConfig:
+    def from_json(cls, payload: Any) -> TrainConfig:
         """From what `to_json` gave."""
         try:
-            return cls(**{name: told[name] for name in ("model", "hyperparameters", "training", "seed")})
+            return cls(**{name: payload[name] for name in ("model", "hyperparameters", "training", "seed")})
         except (KeyError, TypeError, AttributeError) as error:
             raise ConfigError("the stored configuration is incomplete") from error
 
@@ -130,11 +130,11 @@ class TrainConfig:
 
     def differences(self, other: TrainConfig) -> list[str]:
         """What is set differently in `other`, for people."""
-        mine, theirs = _flat(self), _flat(other)
+        before, now = _flat(self), _flat(other)
         return [
-            f"{name} was {mine.get(name)}, now {theirs.get(name)}"
-            for name in sorted(mine.keys() | theirs.keys())
-            if mine.get(name) != theirs.get(name)
+            f"{name} was {before.get(name)}, now {now.get(name)}"
+            for name in sorted(before.keys() | now.keys())
+            if before.get(name) != now.get(name)
         ]
 
     def canonical(self) -> str:

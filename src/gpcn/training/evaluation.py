@@ -65,10 +65,10 @@ def confidence_bins(
 
 def summarize(scores: Sequence[float | None]) -> tuple[float | None, float | None]:
     """Mean and sample standard deviation of what is defined."""
-    known = np.array([score for score in scores if score is not None], dtype=np.float64)
-    if not known.size:
+    defined = np.array([score for score in scores if score is not None], dtype=np.float64)
+    if not defined.size:
         return None, None
-    return float(known.mean()), float(known.std(ddof=1)) if known.size > 1 else None
+    return float(defined.mean()), float(defined.std(ddof=1)) if defined.size > 1 else None
 
 
 def compare_pairs(

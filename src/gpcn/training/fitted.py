@@ -28,12 +28,12 @@ from gpcn.types import UNKNOWN
 
 @dataclass(frozen=True)
 class Fitted:
-    """A run and a graph as its models see it; `known` holds each node's position in the training graph, or -1."""
+    """A run and a graph as its models see it; `training_rows`: each node's position in the training graph, or -1."""
 
     run: Run
     graph: Graph
     problem: Problem
-    known: npt.NDArray[np.int64]
+    training_rows: npt.NDArray[np.int64]
     notes: tuple[str, ...]
 
     @classmethod
@@ -45,18 +45,18 @@ class Fitted:
         blank, more = match_relations(blank, structure.relations, noted=_reads_types(run))
         problem = Problem.prepared(blank, run.config, dtype=dtype, structure=structure)
         notes = [*run.notes, *notes, *more]
-        return cls(run, graph, problem, _known_rows(run, graph), tuple(notes))
+        return cls(run, graph, problem, _training_rows(run, graph), tuple(notes))
 
     def model(self, number: int) -> NodeClassifier:
         """The model of split `number`, ready to evaluate."""
-        found = checkpoint.load(self.run.folder(number), "model", self.run.key(number))
-        if found is None:
+        stored = checkpoint.load(self.run.folder(number), "model", self.run.key(number))
+        if stored is None:
             raise CheckpointError(
                 f"split {number} of {self.run.path} has no model; run the same gpcn train command to finish it"
             )
-        state, _ = found
+        state, _ = stored
         model = self.problem.build(self.run.config)
-        rows, moving = torch.tensor(self.known), per_node_names(self.run)
+        rows, moving = torch.tensor(self.training_rows), per_node_names(self.run)
         fitting = {name: _moved(value, rows) if name in moving else value for name, value in state.items()}
         try:
             model.load_state_dict(fitting)
@@ -78,10 +78,10 @@ def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
                 "there are no names to match them by"
             )
         return graph, other
-    place = {name: number for number, name in enumerate(given)}
+    column_of = {name: number for number, name in enumerate(given)}
     stems = {name.partition("=")[0] for name in given if "=" in name}
-    absent = [name for name in trained if name not in place and name.partition("=")[0] in stems]
-    missing = [name for name in trained if name not in place and name not in absent]
+    absent = [name for name in trained if name not in column_of and name.partition("=")[0] in stems]
+    missing = [name for name in trained if name not in column_of and name not in absent]
     if missing:
         raise DataError(
             f"{graph.name} lacks {len(missing)} feature(s) that the run was trained on, the first is {missing[0]!r}; "
@@ -93,9 +93,9 @@ def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
     notes = [*other, *([f"{extra} feature(s) that the run does not know were left out"] if extra else [])]
     if absent:
         notes.append(f"{len(absent)} categor(ies) that no node has any more, such as {absent[0]!r}, are zero")
-    there = [number for number, name in enumerate(trained) if name in place]
+    there = [number for number, name in enumerate(trained) if name in column_of]
     chosen = sp.csr_array(
-        (np.ones(len(there), np.float32), ([place[trained[number]] for number in there], there)),
+        (np.ones(len(there), np.float32), ([column_of[trained[number]] for number in there], there)),
         shape=(len(given), len(trained)),
     )
     return replace(graph, features=graph.features @ chosen, feature_names=tuple(trained)), notes
@@ -134,13 +134,13 @@ def _prepared_otherwise(run: Run, graph: Graph) -> list[str]:
     return ["the columns were prepared apart from those trained on, so scales may differ; give the tables instead"]
 
 
-def _known_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
+def _training_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
     """For each node of `graph` its position in the training graph, or -1."""
     trained, count = run.node_ids(), int(run.graph["nodes"])
     if trained is not None or graph.node_ids is not None:  # where one side has no names, positions stand for them
-        place = {name: number for number, name in enumerate(trained or map(str, range(count)))}
-        own = graph.node_ids or map(str, range(graph.num_nodes))
-        return np.array([place.get(name, UNKNOWN) for name in own], dtype=np.int64)
+        row_of = {name: number for number, name in enumerate(trained or map(str, range(count)))}
+        node_ids = graph.node_ids or map(str, range(graph.num_nodes))
+        return np.array([row_of.get(name, UNKNOWN) for name in node_ids], dtype=np.int64)
     entry = zoo.entry(run.config.model)
     if graph.num_nodes < count and (entry.per_node or entry.keeps_labels):
         raise DataError(
@@ -162,7 +162,7 @@ def per_node_names(run: Run) -> set[str]:
 
 
 def _moved(stored: Tensor, rows: Tensor) -> Tensor:
-    """A row per node of the new graph: known ones moved to their place, new ones zero."""
+    """A row per node of the new graph: those trained on moved to their position, new ones zero."""
     moved = stored.new_zeros(rows.numel(), *stored.shape[1:])
     there = rows != UNKNOWN
     moved[there] = stored[rows[there]]

@@ -16,10 +16,10 @@ KINDS = {
 }
 
 
-def refuse_other_kinds(folder: Path, *own: str) -> None:
-    """Refuse a folder that holds something else than what has one of the files `own`."""
+def refuse_other_kinds(folder: Path, *allowed: str) -> None:
+    """Refuse a folder that holds something else than what has one of the files `allowed`."""
     for file, kind in KINDS.items():
-        if file not in own and (folder / file).exists():
+        if file not in allowed and (folder / file).exists():
             raise ConfigError(f"{folder} holds {kind}; choose another --out")
 
 
@@ -47,7 +47,7 @@ def with_relative_paths(source: dict[str, Any] | None, folder: Path) -> dict[str
 
 
 def followed(source: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`source` with the paths that hold now: where a file is gone, the one at the same place as seen from `folder`."""
+    """`source` with the paths that hold now: where a file is missing, the one at the same path relative to `folder`."""
     beside = source.get("beside") or {}
     moved = {
         key: str((folder / beside[key]).resolve())

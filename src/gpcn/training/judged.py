@@ -242,10 +242,10 @@ class JudgedTraining:
 
     def restore(self, tensors: dict[str, Tensor], text: str) -> None:
         """Go on where `state` was taken."""
-        own = {name.removeprefix(LOOP): tensor for name, tensor in tensors.items() if name.startswith(LOOP)}
+        loop_tensors = {name.removeprefix(LOOP): tensor for name, tensor in tensors.items() if name.startswith(LOOP)}
         try:
             progress = json.loads(text)
-            self.loop.restore(own, progress["loop"])
+            self.loop.restore(loop_tensors, progress["loop"])
             if isinstance(self.loop, _TwoRules):
                 self.loop.metric_value = _infinite(progress["metric"]["value"])
                 self.loop.metric_epoch = int(progress["metric"]["epoch"])

@@ -47,7 +47,7 @@ class TrainingLoop(ABC):
         self.problem, self.config = problem, config
         self.train, self.val = (torch.tensor(part, device=problem.device) for part in (split.train, split.val))
         self.train_labels = problem.labels[self.train]
-        self.val_labels = problem.company.gather(problem.labels[self.val])  # of all workers, as is all that judges
+        self.val_labels = problem.workers.gather(problem.labels[self.val])  # of all workers, as is all that judges
         self.class_weights = _class_weights(problem, self.train) if config["class_weights"] else None
         self.best_value, self.best_epoch, self.epoch = math.inf, 0, 0
         self.history: list[tuple[float, ...]] = []
@@ -93,10 +93,10 @@ class TrainingLoop(ABC):
         """Note how the model as it is does; what it would be chosen by, smaller is better."""
         self.logits = logits
         graph = self.problem.graph
-        company = self.problem.company
-        judged = loss_and_score(company.gather(logits[self.val]), self.val_labels, graph.metric, graph.positive)
+        workers = self.problem.workers
+        judged = loss_and_score(workers.gather(logits[self.val]), self.val_labels, graph.metric, graph.positive)
         train_loss, val_loss, score = torch.stack([loss.detach(), *judged]).tolist()
-        train_loss = company.total(train_loss)
+        train_loss = workers.total(train_loss)
         wrong = next((value for value in (train_loss, val_loss) if not math.isfinite(value)), None)
         if wrong is not None:
             raise TrainingError(
@@ -142,7 +142,7 @@ def loss_and_score(logits: Tensor, labels: Tensor, metric: str, positive: int | 
 
 
 def _class_weights(problem: Problem, train: Tensor) -> Tensor:
-    labels = problem.company.gather(problem.labels[train])
+    labels = problem.workers.gather(problem.labels[train])
     counts = torch.bincount(labels, minlength=problem.graph.num_classes).to(torch.get_default_dtype())
     weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), torch.zeros_like(counts))
     return weights / weights[counts > 0].mean()

@@ -175,10 +175,10 @@ def _tensor_balanced_accuracy(logits: Tensor, labels: Tensor, positive: int | No
 
 def _tensor_f1(logits: Tensor, labels: Tensor, positive: int | None) -> Tensor:
     hits, given, predicted = _counts(logits, labels)
-    each_class = 2 * hits / (given + predicted)
+    per_class = 2 * hits / (given + predicted)
     if positive is None:
-        return each_class[given + predicted > 0].mean().to(logits.dtype)
-    return torch.where(given[positive] > 0, each_class[positive], torch.nan).to(logits.dtype)
+        return per_class[given + predicted > 0].mean().to(logits.dtype)
+    return torch.where(given[positive] > 0, per_class[positive], torch.nan).to(logits.dtype)
 
 
 def _tensor_roc_auc(logits: Tensor, labels: Tensor, positive: int | None) -> Tensor:

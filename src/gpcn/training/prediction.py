@@ -118,16 +118,16 @@ def predict(
     if not numbers:
         raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
     fitted = Fitted.of(run, graph)
-    graph, known, notes = fitted.graph, fitted.known, list(fitted.notes)
+    graph, training_rows, notes = fitted.graph, fitted.training_rows, list(fitted.notes)
     total = np.zeros((graph.num_nodes, int(run.graph["classes"])))
     for number in numbers:
         total += _probabilities(fitted, number)
-    new = known == UNKNOWN
+    new = training_rows == UNKNOWN
     wanted = np.ones(graph.num_nodes, dtype=bool)
     wanted &= (graph.labels == UNKNOWN) | (not only_unlabelled)
     wanted &= new | (not only_new)
     nodes = np.flatnonzero(wanted)
-    vanished = int(run.graph["nodes"]) - np.unique(known[~new]).size
+    vanished = int(run.graph["nodes"]) - np.unique(training_rows[~new]).size
     touching = np.asarray((fitted.problem.adjacency.links @ new.astype(np.float32)) > 0)
     if vanished:
         notes.append(f"{vanished:,} node(s) trained on are not in this graph any more")

@@ -1,4 +1,4 @@
-"""How good a configuration is, told by validation nodes alone and without the optimism of choosing on them.
+"""How good a configuration is, judged by validation nodes alone and without the optimism of choosing on them.
 
 The best epoch is chosen on validation nodes, so their score at that epoch flatters; most of all where the epoch is
 chosen by that very score. A probe divides the validation nodes in two halves: each half's score is taken at the epoch
@@ -36,12 +36,12 @@ def probe(
     *,
     problem: Problem | None = None,
     with_test: bool = False,
-    each_epoch: Callable[[], None] = lambda: None,
+    before_epoch: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Train split `number` until neither rule improves; the crossed score, as results keep it, under each rule.
 
     `problem` saves preparing the graph again. `with_test` adds `test`: the test score at the epoch each rule chooses
-    on all validation nodes. `each_epoch` is called before every epoch and may raise to stop.
+    on all validation nodes. `before_epoch` is called before every epoch and may raise to stop.
     """
     reuse_freed_memory()
     problem = problem or Problem.of(graph, config)
@@ -62,7 +62,7 @@ def probe(
     best = {rule: float("inf") for rule in RULES}
     tests = dict.fromkeys(RULES, float("nan"))
     while trainer.epoch < config["epochs"] and trainer.epoch - max(last_improvement.values()) <= config["patience"]:
-        each_epoch()
+        before_epoch()
         trainer.step()
         if trainer.epoch == 1:  # weights as drawn are no candidate
             continue
@@ -87,7 +87,7 @@ def probe(
 def halves(
     labels: npt.NDArray[Any], number: int, metric: str, positive: int | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Places of the validation nodes, in two halves drawn at random.
+    """Positions of the validation nodes, in two halves drawn at random.
 
     Where one of them could not be scored, classes are dealt out in turn; where there are too few even for that, both
     are the whole.

@@ -16,8 +16,8 @@ from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.base import Features
 from gpcn.nn.randomness import drawing_from
 from gpcn.training import memory_estimate
-from gpcn.training.company import ALONE, Company
 from gpcn.training.config import TrainConfig
+from gpcn.training.worker_group import SINGLE_PROCESS, WorkerGroup
 from gpcn.types import UNKNOWN
 
 
@@ -48,11 +48,11 @@ class Problem:
     labels: Tensor
     device: torch.device
     structure: Structure
-    company: Company = ALONE
+    workers: WorkerGroup = SINGLE_PROCESS
 
     @classmethod
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
-        """Prepare `graph`: its links read in the direction asked for, its features normalized where asked."""
+        """Prepare `graph`: its links read in the direction of `config`, its features normalized where it says so."""
         classes = np.unique(graph.labels[graph.labels != UNKNOWN])
         if classes.size < 2:
             raise DataError(

@@ -22,6 +22,9 @@ from gpcn.schema import (
 from gpcn.training.profile import check_profile, check_sizes
 from gpcn.types import METRICS, ROLES
 
+METADATA_KEY = "told"
+"""What the header of a checkpoint calls what is kept beside its tensors, since the first format."""
+
 _names = optional(list_of(name))
 _share = optional(number())
 _digests = mapping_of(text)
@@ -113,4 +116,4 @@ def check_result(payload: Any, where: str) -> None:
 
 def check_header(payload: Any, where: str) -> None:
     """The file that names the tensors of a checkpoint or model."""
-    fields({"format": anything, "owner": text, "tensors": text, "sha256": text, "told": record})(payload, where)
+    fields({"format": anything, "owner": text, "tensors": text, "sha256": text, METADATA_KEY: record})(payload, where)

@@ -61,7 +61,7 @@ def relocated(source: Mapping[str, Any], graph: str | None, nodes: Path | None) 
 
 
 def load_again(
-    told: dict[str, Any],
+    source: dict[str, Any],
     whose: Path,
     graph: str | None = None,
     nodes: Path | None = None,
@@ -70,42 +70,42 @@ def load_again(
     *,
     unknown: str | None = None,
 ) -> Graph:
-    """The graph from where `told` says it came, or the given `graph`; `whose` folder says so.
+    """The graph from where `source` says it came, or the given `graph`; `whose` folder says so.
 
     `prepared` is how the columns of its tables were encoded: another graph's tables are encoded alike.
     """
     plan = None
     if graph is None:
-        if not told.get("graph"):
+        if not source.get("graph"):
             raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
-        _check(told, whose)
-        told = followed(told, whose)
-        plan = _plan(told, whose)
-        graph, nodes = told["graph"], nodes or (Path(told["nodes"]) if told.get("nodes") else None)
+        _check(source, whose)
+        source = followed(source, whose)
+        plan = _plan(source, whose)
+        graph, nodes = source["graph"], nodes or (Path(source["nodes"]) if source.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists() or is_sharded(graph)
-    columns = _columns(whose, told, unknown)
+    columns = _columns(whose, source, unknown)
     if plain:
         columns = Columns(structure=columns.structure, unknown=unknown or "error")
     preparation = None if prepared is None else Preparation.from_json(prepared, str(whose))
     options: dict[str, Any] = {"columns": columns, "mirror": mirror, "require_labels": False}
     loaded = load(graph, nodes=nodes, preparation=preparation, **options)
-    metric = told.get("metric", loaded.metric)
+    metric = source.get("metric", loaded.metric)
     if metric not in METRICS:
         raise CheckpointError(f"{whose} is damaged: it names a metric {metric!r} that gpcn does not know")
     loaded = loaded.judged_by(metric)
-    return loaded if plan is None else split_as_planned(loaded, plan, told)
+    return loaded if plan is None else split_as_planned(loaded, plan, source)
 
 
-def _check(told: dict[str, Any], whose: Path) -> None:
-    if not all(isinstance(text, str) for text in (told["graph"], told.get("nodes") or "")):
+def _check(source: dict[str, Any], whose: Path) -> None:
+    if not all(isinstance(text, str) for text in (source["graph"], source.get("nodes") or "")):
         raise CheckpointError(
             f"{whose} is damaged: it does not say where its graph came from in a way that can be read"
         )
 
 
-def _plan(told: dict[str, Any], whose: Path) -> SplitPlan | None:
+def _plan(source: dict[str, Any], whose: Path) -> SplitPlan | None:
     """How the graph was split, where it was; runs of the first version have `random_splits` instead of `splits`."""
-    stored = told.get("splits") or told.get("random_splits")
+    stored = source.get("splits") or source.get("random_splits")
     if not stored:
         return None
     try:

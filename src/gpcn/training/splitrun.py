@@ -75,8 +75,8 @@ def run_split(
         nonlocal saved
         now = time.perf_counter()
         if folder is not None and now - saved >= save_every:
-            tensors, told = current.state()
-            checkpoint.save(folder, "checkpoint", tensors, {"state": told, "seconds": spent + now - start}, key)
+            tensors, progress = current.state()
+            checkpoint.save(folder, "checkpoint", tensors, {"state": progress, "seconds": spent + now - start}, key)
             saved = now
         if report is not None:
             report(number, current)
@@ -113,12 +113,13 @@ def read_outcome(folder: Path, key: str) -> dict[str, Any] | None:
 
 
 def _restore(trainer: TrainingLoop, folder: Path | None, key: str) -> float:
-    found = None if folder is None else checkpoint.load(folder, "checkpoint", key)
-    if found is None:
+    """Go on from the checkpoint in `folder`, if there is one; the seconds that were spent until then."""
+    stored = None if folder is None else checkpoint.load(folder, "checkpoint", key)
+    if stored is None:
         return 0.0
-    tensors, told = found
-    trainer.restore(tensors, str(told.get("state")))
-    seconds = told.get("seconds")
+    tensors, metadata = stored
+    trainer.restore(tensors, str(metadata.get("state")))
+    seconds = metadata.get("seconds")
     return float(seconds) if isinstance(seconds, (int, float)) and math.isfinite(seconds) else 0.0
 
 

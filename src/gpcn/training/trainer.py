@@ -103,19 +103,19 @@ class Trainer(TrainingLoop):
         if self.parameters:
             self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            self.problem.company.sum_gradients(self.shared)
+            self.problem.workers.sum_gradients(self.shared)
             self.optimizer.step()
         self.epoch += 1
 
     def _loss(self, logits: Tensor) -> Tensor:
         """The mean cross-entropy of training nodes; of several workers each has its share of it."""
-        company = self.problem.company
-        if company.size == 1:
+        workers = self.problem.workers
+        if workers.size == 1:
             return F.cross_entropy(logits[self.train], self.train_labels, self.class_weights)
         weights = self.class_weights
         amount = float(len(self.train_labels) if weights is None else weights[self.train_labels].sum())
         summed = F.cross_entropy(logits[self.train], self.train_labels, weights, reduction="sum")
-        return summed / company.total(amount)
+        return summed / workers.total(amount)
 
     @torch.no_grad()
     def evaluate(self) -> Tensor:
@@ -132,10 +132,10 @@ class Trainer(TrainingLoop):
 
     def state(self) -> tuple[dict[str, Tensor], str]:
         """Tensors and a JSON text that `restore` continues from, bit by bit."""
-        tensors = {f"weight.{i}": each.detach() for i, each in enumerate(self.parameters)}
-        tensors |= {f"best.{i}": each for i, each in enumerate(self.best)}
-        tensors |= {f"buffer.{i}": each for i, each in enumerate(self.buffers)}
-        tensors |= {f"best_buffer.{i}": each for i, each in enumerate(self.best_buffers)}
+        tensors = {f"weight.{i}": weight.detach() for i, weight in enumerate(self.parameters)}
+        tensors |= {f"best.{i}": weight for i, weight in enumerate(self.best)}
+        tensors |= {f"buffer.{i}": buffer for i, buffer in enumerate(self.buffers)}
+        tensors |= {f"best_buffer.{i}": buffer for i, buffer in enumerate(self.best_buffers)}
         for i, parameter in enumerate(self.parameters):
             for key, value in self.optimizer.state[parameter].items():
                 tensors[f"adam.{i}.{key}"] = value
@@ -196,4 +196,4 @@ def _optimizer(model: NodeClassifier, config: TrainConfig) -> Adam:
         if name == "mu_logit":
             lr, decay = (config["mu_lr"] if config["mu_lr"] >= 0 else lr), 0.0
         groups.setdefault((lr, decay), []).append(parameter)
-    return Adam([Group(each, lr, decay) for (lr, decay), each in groups.items()])
+    return Adam([Group(parameters, lr, decay) for (lr, decay), parameters in groups.items()])

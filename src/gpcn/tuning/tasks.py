@@ -50,7 +50,7 @@ class Task:
             if time.monotonic() > until:
                 raise TimeOver
 
-        options: dict[str, Any] = {"problem": evaluator.problem(self.config), "each_epoch": check_clock}
+        options: dict[str, Any] = {"problem": evaluator.problem(self.config), "before_epoch": check_clock}
         scores = probe(evaluator.graph, self.config, self.split, with_test=True, **options)
         return _checked(scores, self, evaluator.graph.metric)
 

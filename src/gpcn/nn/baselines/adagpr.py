@@ -8,17 +8,17 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.nn.adjacency import AdjacencyLike
-from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count, check_positive, check_share
-from gpcn.nn.baselines.gcnii import identity_strengths, near_identity
+from gpcn.nn.base import Features, as_features
+from gpcn.nn.baselines.checks import check_count
+from gpcn.nn.baselines.gcnii import NearIdentityNetwork, identity_strengths, near_identity
 from gpcn.nn.baselines.gprgnn import generalized_pagerank
 from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.dropout import relu_dropout_
-from gpcn.nn.layers import FeatureLayers, Linear
+from gpcn.nn.layers import Linear
 from gpcn.nn.randomness import uniform_
 
 
-class AdaGPR(NodeClassifier):
+class AdaGPR(NearIdentityNetwork):
     """AdaGPR of Wimalawarne and Suzuki, *Layer-wise Adaptive Graph Convolution Networks Using Generalized Pagerank*
     (ACML 2022, https://arxiv.org/abs/2108.10636).
 
@@ -60,13 +60,8 @@ class AdaGPR(NodeClassifier):
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        super().__init__()
-        check_channels(in_channels, hidden_channels, out_channels)
-        self.layers, self.hops = check_count("layers", layers), check_count("hops", hops)
-        self.alpha, self.theta = check_share("alpha", alpha), check_positive("theta", theta)
-        self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, last_dropout=0.0, bias=bias)
-        self.dropout = self.features.dropout
-        self.convolutions = nn.ModuleList(Linear(hidden_channels, hidden_channels, bias=False) for _ in range(layers))
+        super().__init__(in_channels, hidden_channels, out_channels, layers, mlp_layers, alpha, theta, dropout, bias)
+        self.hops = check_count("hops", hops)
         self.gates = nn.Parameter(torch.empty(layers, hops + 1))  # g
         self.out = Linear(hidden_channels, out_channels, bias)
         self._reset_gates()
@@ -77,8 +72,7 @@ class AdaGPR(NodeClassifier):
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        for layer in (self.features, *self.convolutions, self.out):
-            layer.reset_parameters()
+        super().reset_parameters()
         self._reset_gates()
 
     def layer_coefficients(self) -> Tensor:
@@ -93,9 +87,9 @@ class AdaGPR(NodeClassifier):
         kept = self.alpha * first
         hidden = drop(first, self.dropout, self.training)
         weights = (1 - self.alpha) * self.gates.softmax(1)  # [L, K + 1]
-        for place, beta in enumerate(identity_strengths(self.theta, self.layers)):
-            spread = generalized_pagerank(operator, hidden, weights[place]) + kept
-            spread = near_identity(spread, self.convolutions[place].weight, beta)  # type: ignore[arg-type]
+        for index, beta in enumerate(identity_strengths(self.theta, self.layers)):
+            spread = generalized_pagerank(operator, hidden, weights[index]) + kept
+            spread = near_identity(spread, self.convolutions[index].weight, beta)  # type: ignore[arg-type]
             hidden = relu_dropout_(spread, self.dropout, self.training)
         result: Tensor = self.out(hidden)
         return result

@@ -42,9 +42,9 @@ def check_num_nodes(model: str, num_nodes: int | None) -> int:
     return check_count("num_nodes", num_nodes)
 
 
-def check_same_nodes(model: str, known: int, given: int) -> None:
+def check_same_nodes(model: str, expected: int, given: int) -> None:
     """Features for as many nodes as the model knows."""
-    if known != given:
+    if expected != given:
         raise ConfigError(
-            f"{model} knows {known} nodes but there are features for {given}; make a model for this graph"
+            f"{model} knows {expected} nodes but there are features for {given}; make a model for this graph"
         )

@@ -83,11 +83,6 @@ class GCN(NodeClassifier):
         sizes = [in_channels, *[hidden_channels] * (layers - 1), out_channels]
         self.convolutions = nn.ModuleList(GraphConvolution(a, b, bias) for a, b in pairwise(sizes))
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for layer in self.convolutions:
-            layer.reset_parameters()  # type: ignore[operator]
-
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""
         x = as_features(x)

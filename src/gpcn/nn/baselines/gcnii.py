@@ -22,10 +22,37 @@ def near_identity(x: Tensor, weight: Tensor, beta: float) -> Tensor:
 
 def identity_strengths(theta: float, layers: int) -> list[float]:
     """`β_l = log(θ / l + 1)` for `l = 1..L`: deeper layers are nearer to the identity."""
-    return [math.log(theta / place + 1) for place in range(1, layers + 1)]
+    return [math.log(theta / layer + 1) for layer in range(1, layers + 1)]
 
 
-class GCNII(NodeClassifier):
+class NearIdentityNetwork(NodeClassifier):
+    """What `GCNII` and `AdaGPR` share: `H_0`, and convolutions near the identity that keep a share `α` of it."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        layers: int,
+        mlp_layers: int,
+        alpha: float,
+        theta: float,
+        dropout: float,
+        bias: bool,
+    ) -> None:
+        super().__init__()
+        check_channels(in_channels, hidden_channels, out_channels)
+        self.layers = check_count("layers", layers)
+        self.alpha, self.theta = check_share("alpha", alpha), check_positive("theta", theta)
+        self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, last_dropout=0.0, bias=bias)
+        self.dropout = self.features.dropout
+        self.convolutions = self._square_layers(hidden_channels)
+
+    def _square_layers(self, width: int) -> nn.ModuleList:
+        return nn.ModuleList(Linear(width, width, bias=False) for _ in range(self.layers))
+
+
+class GCNII(NearIdentityNetwork):
     """GCNII of Chen et al., *Simple and Deep Graph Convolutional Networks* (ICML 2020,
     https://arxiv.org/abs/2007.02133).
 
@@ -66,23 +93,9 @@ class GCNII(NodeClassifier):
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        super().__init__()
-        check_channels(in_channels, hidden_channels, out_channels)
-        self.layers = check_count("layers", layers)
-        self.alpha, self.theta = check_share("alpha", alpha), check_positive("theta", theta)
-        self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, last_dropout=0.0, bias=bias)
-        self.dropout = self.features.dropout
-        self.convolutions = self._square_layers(hidden_channels)
+        super().__init__(in_channels, hidden_channels, out_channels, layers, mlp_layers, alpha, theta, dropout, bias)
         self.initial = None if shared_weights else self._square_layers(hidden_channels)
         self.out = Linear(hidden_channels, out_channels, bias)
-
-    def _square_layers(self, width: int) -> nn.ModuleList:
-        return nn.ModuleList(Linear(width, width, bias=False) for _ in range(self.layers))
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for layer in (self.features, *self.convolutions, *(self.initial or ()), self.out):
-            layer.reset_parameters()
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""
@@ -91,14 +104,14 @@ class GCNII(NodeClassifier):
         first: Tensor = self.features(x)  # [N, h]
         kept = self.alpha * first
         hidden = drop(first, self.dropout, self.training)
-        for place, beta in enumerate(identity_strengths(self.theta, self.layers)):
+        for index, beta in enumerate(identity_strengths(self.theta, self.layers)):
             spread = (1 - self.alpha) * (operator @ hidden)
-            weight = self.convolutions[place].weight
+            weight = self.convolutions[index].weight
             if self.initial is None:
                 spread = near_identity(spread + kept, weight, beta)  # type: ignore[arg-type]
             else:
-                own = near_identity(kept, self.initial[place].weight, beta)  # type: ignore[arg-type]
-                spread = near_identity(spread, weight, beta) + own  # type: ignore[arg-type]
+                initial = near_identity(kept, self.initial[index].weight, beta)  # type: ignore[arg-type]
+                spread = near_identity(spread, weight, beta) + initial  # type: ignore[arg-type]
             hidden = relu_dropout_(spread, self.dropout, self.training)
         result: Tensor = self.out(hidden)
         return result

@@ -41,11 +41,11 @@ def starting_coefficients(start: Start, layers: int, alpha: float) -> Tensor:
     if start == "sgc":
         return torch.eye(layers + 1, dtype=torch.float64)[-1]
     if start == "nppr":
-        found = torch.tensor([alpha**k for k in range(layers + 1)], dtype=torch.float64)
+        coefficients = torch.tensor([alpha**k for k in range(layers + 1)], dtype=torch.float64)
     else:
         bound = math.sqrt(3 / (layers + 1))
-        found = uniform_(torch.empty(layers + 1, dtype=torch.float64), -bound, bound)
-    return found / found.abs().sum()
+        coefficients = uniform_(torch.empty(layers + 1, dtype=torch.float64), -bound, bound)
+    return coefficients / coefficients.abs().sum()
 
 
 class GPRGNN(NodeClassifier):

@@ -100,15 +100,15 @@ class H2GCN(NodeClassifier):
 
 
 def without_loops(links: Adjacency) -> Adjacency:
-    """The same links without those from a node to itself, made once."""
+    """The same links without those from a node to itself, computed once."""
     if not links.matrix.diagonal().any():
         return links
     if links not in _without_loops:
         plain = links.matrix - sp.diags_array(links.matrix.diagonal())
         _without_loops[links] = Adjacency(plain, direction=links.direction)
         _without_loops[links].matrix.eliminate_zeros()
-    made: Adjacency = _without_loops[links]
-    return made
+    loopless: Adjacency = _without_loops[links]
+    return loopless
 
 
 _without_loops: Any = WeakKeyDictionary()

@@ -9,14 +9,15 @@ from torch import Tensor
 
 from gpcn.errors import ConfigError
 from gpcn.nn.adjacency import AdjacencyLike
-from gpcn.nn.base import Features, NodeClassifier
+from gpcn.nn.base import Features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_same_nodes, check_share
+from gpcn.nn.baselines.label_seeds import LabelSeeds
 from gpcn.nn.operator import SparseOperator
 
 SMALL = 1e-12  # how much of the training labels' class shares every node gets, reached by a label or not
 
 
-class LabelPropagation(NodeClassifier):
+class LabelPropagation(LabelSeeds):
     """Label propagation of Zhou et al., *Learning with Local and Global Consistency* (NeurIPS 2004).
 
         Y ← α S Y + (1 - α) Y_0,  K times from Y_0
@@ -41,7 +42,7 @@ class LabelPropagation(NodeClassifier):
         features `[N, q]`, of which only `N` is looked at, and links among `N` nodes to logits `[N, C]`.
     """
 
-    seeds: Tensor
+    needs = "label propagation needs"
 
     def __init__(
         self,
@@ -62,35 +63,6 @@ class LabelPropagation(NodeClassifier):
         )
         self.register_buffer("seeds", torch.zeros(0, out_channels))  # Y_0, no rows before `observe`
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type of the labels' weights, for there are no parameters."""
-        return self.seeds.dtype
-
-    @property
-    def device(self) -> torch.device:
-        """Where the labels are."""
-        return self.seeds.device
-
-    def observe(self, labels: Tensor, train: Tensor) -> None:
-        """Be told the training labels.
-
-        Args:
-            labels: class numbers of all nodes, `[N]`; looked at in `train` only.
-            train: the training nodes, as numbers or as a mask `[N]`.
-        """
-        labels, train = labels.to(self.device), train.to(self.device)
-        nodes = train.nonzero().squeeze(1) if train.dtype == torch.bool else train
-        known, classes = labels[nodes], self.seeds.shape[1]
-        if not nodes.numel():
-            raise ConfigError("there are no training nodes; label propagation needs at least one label")
-        if known.min() < 0 or known.max() >= classes:
-            wrong = known.min() if known.min() < 0 else known.max()
-            raise ConfigError(f"a training node has label {int(wrong)}; expected classes from 0 to {classes - 1}")
-        seeds = self.seeds.new_zeros(len(labels), classes)
-        seeds[nodes, known] = 1
-        self.seeds = seeds
-
     def coefficients(self) -> Tensor:
         """The weight of each power of `S`, `[K + 1]`: `(1 - α) α^k`, and `α^K` for the last."""
         head = [(1 - self.alpha) * self.alpha**k for k in range(self.layers)]
@@ -98,9 +70,9 @@ class LabelPropagation(NodeClassifier):
 
     def spread(self, operator: SparseOperator) -> Tensor:
         """`Y` after `K` iterations, `[N, C]`; not negative, rows not scaled."""
-        labels, own = self.seeds, (1 - self.alpha) * self.seeds
+        labels, restart = self.seeds, (1 - self.alpha) * self.seeds
         for _ in range(self.layers):
-            labels = torch.add(own, operator @ labels, alpha=self.alpha)
+            labels = torch.add(restart, operator @ labels, alpha=self.alpha)
         return labels
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:

@@ -15,9 +15,25 @@ from gpcn.nn.dropout import check_probability, dropout_sparse
 from gpcn.nn.dropout import dropout as drop
 from gpcn.nn.layers import Linear
 from gpcn.nn.node_ids import check_node_ids
+from gpcn.nn.operator import SparseOperator
 
 
-class LINK(NodeClassifier):
+class LinkNetwork(NodeClassifier):
+    """What `LINK` and `LINKX` share: a vector per node of one graph, learned from its links as they are."""
+
+    def __init__(self, num_nodes: int | None, self_loops: bool) -> None:
+        super().__init__()
+        self.num_nodes, self.self_loops = check_num_nodes(type(self).__name__, num_nodes), self_loops
+
+    def links_and_rows(
+        self, count: int, adjacency: AdjacencyLike, edge_weight: Tensor | None, node_ids: Tensor | None
+    ) -> tuple[SparseOperator, Tensor | None]:
+        """The links of `count` nodes, not normalized, and the rows of the vectors that are theirs; `None`: all."""
+        rows = check_node_ids(type(self).__name__, self.num_nodes, count, node_ids)
+        return self.operator(adjacency, edge_weight, count, "none", self_loops=self.self_loops), rows
+
+
+class LINK(LinkNetwork):
     """LINK of Zheleva and Getoor, *To Join or Not to Join: The Illusion of Privacy in Social Networks with Mixed
     Public and Private User Profiles* (WWW 2009): logistic regression on the rows of the adjacency.
 
@@ -51,11 +67,10 @@ class LINK(NodeClassifier):
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        super().__init__()
-        self.per_node_weights = ("links.weight",)
         check_channels(in_channels, hidden_channels, out_channels, reads_features=False)
-        self.self_loops = self_loops
-        self.num_nodes, self.dropout = check_num_nodes("LINK", num_nodes), check_probability(dropout)
+        super().__init__(num_nodes, self_loops)
+        self.per_node_weights = ("links.weight",)
+        self.dropout = check_probability(dropout)
         self.links = Linear(self.num_nodes, out_channels, bias, per_node=True)
 
     def forward(
@@ -66,13 +81,12 @@ class LINK(NodeClassifier):
         node_ids: Tensor | None = None,
     ) -> Tensor:
         """Logits `[N, C]`; on a subgraph `node_ids` `[N]` are the numbers of its nodes in the whole graph."""
-        rows = check_node_ids("LINK", self.num_nodes, x.shape[0], node_ids)
-        operator = self.operator(adjacency, edge_weight, x.shape[0], "none", self_loops=self.self_loops)
+        operator, rows = self.links_and_rows(x.shape[0], adjacency, edge_weight, node_ids)
         result: Tensor = self.links(dropout_sparse(operator, self.dropout, self.training), rows)
         return result
 
 
-class LINKX(NodeClassifier):
+class LINKX(LinkNetwork):
     """LINKX of Lim et al., *Large Scale Learning on Non-Homophilous Graphs: New Benchmarks and Strong Simple Methods*
     (NeurIPS 2021, https://arxiv.org/abs/2110.14446).
 
@@ -115,13 +129,12 @@ class LINKX(NodeClassifier):
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        super().__init__()
         check_channels(in_channels, hidden_channels, out_channels)
-        self.self_loops = self_loops
+        super().__init__(num_nodes, self_loops)
         check_count("layers", layers)
         check_count("mlp_layers", mlp_layers)
         check_count("edge_layers", edge_layers)
-        self.num_nodes, h = check_num_nodes("LINKX", num_nodes), hidden_channels
+        h = hidden_channels
         self.edge_mlp = NormalizedLayers([self.num_nodes, *[h] * edge_layers], bias=bias)
         self.node_mlp = NormalizedLayers([in_channels, *[h] * mlp_layers], bias=bias)
         self.from_edges = Linear(h, h, bias)  # the two halves of W
@@ -137,8 +150,7 @@ class LINKX(NodeClassifier):
     ) -> Tensor:
         """Logits `[N, C]`; on a subgraph `node_ids` `[N]` are the numbers of its nodes in the whole graph."""
         x = as_features(x)
-        rows = check_node_ids("LINKX", self.num_nodes, x.shape[0], node_ids)
-        operator = self.operator(adjacency, edge_weight, x.shape[0], "none", self_loops=self.self_loops)
+        operator, rows = self.links_and_rows(x.shape[0], adjacency, edge_weight, node_ids)
         edges, nodes = self.edge_mlp(operator, rows), self.node_mlp(x)  # [N, h] each
         mixed = edges + nodes + self.from_edges(edges) + self.from_nodes(nodes)
         result: Tensor = self.final_mlp(F.relu(mixed))

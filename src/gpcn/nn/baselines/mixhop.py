@@ -98,11 +98,6 @@ class MixHop(NodeClassifier):
         self.convolutions = nn.ModuleList(MixHopConvolution(size, hidden_channels, powers, bias) for size in sizes)
         self.out = Linear(wide, out_channels, bias)
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for layer in (*self.convolutions, self.out):
-            layer.reset_parameters()
-
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""
         x = as_features(x)

@@ -15,6 +15,7 @@ from gpcn.errors import ConfigError
 from gpcn.nn.adjacency import Adjacency, AdjacencyLike
 from gpcn.nn.base import Features, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_positive, check_same_nodes
+from gpcn.nn.baselines.label_seeds import LabelSeeds
 from gpcn.nn.baselines.tree_fitting import TreeFitting
 from gpcn.nn.forest import Forest
 from gpcn.nn.neighbour_table import Layout, neighbour_table
@@ -29,7 +30,7 @@ TREES = tuple(Forest.empty().arrays())
 EXACT = ("components", "baseline", "threshold", "value")  # 64 bits whatever the type of the model
 
 
-class Trees(SelfFitting):
+class Trees(LabelSeeds, SelfFitting):
     """Gradient boosted trees (Friedman, *Greedy Function Approximation: A Gradient Boosting Machine*, 2001; here
     scikit-learn's `HistGradientBoostingClassifier`) on a table with a row per node:
 
@@ -67,7 +68,7 @@ class Trees(SelfFitting):
         features `[N, q]`, dense or sparse, and links among `N` nodes to logits `[N, C]`.
     """
 
-    seeds: Tensor
+    needs = "trees need"
     components: Tensor
     baseline: Tensor
     classes: Tensor
@@ -104,16 +105,6 @@ class Trees(SelfFitting):
         self._set_forest(Forest.empty())
 
     @property
-    def dtype(self) -> torch.dtype:
-        """The type of the logits, for there are no parameters."""
-        return self.seeds.dtype
-
-    @property
-    def device(self) -> torch.device:
-        """Where the labels are."""
-        return self.seeds.device
-
-    @property
     def num_learned(self) -> int:
         """A threshold or a value per node of all trees, and the baseline."""
         return int(self._buffers["value"].numel() + self.baseline.numel())  # type: ignore[union-attr]
@@ -122,20 +113,6 @@ class Trees(SelfFitting):
         """Forget what was fitted."""
         self.classes, self.baseline = self.classes[:0], self.baseline[:0]
         self._set_forest(Forest.empty())
-
-    def observe(self, labels: Tensor, train: Tensor) -> None:
-        """Be told the training labels, by which those of neighbours are averaged; `begin` does it too."""
-        labels, train = labels.to(self.device), train.to(self.device)
-        nodes = train.nonzero().squeeze(1) if train.dtype == torch.bool else train
-        if not nodes.numel():
-            raise ConfigError("there are no training nodes; trees need at least one label")
-        known, count = labels[nodes], self.out_channels
-        wrong = known[(known < 0) | (known >= count)]
-        if wrong.numel():
-            raise ConfigError(f"a training node has label {int(wrong[0])}; expected classes from 0 to {count - 1}")
-        seeds = self.seeds.new_zeros(len(labels), count)
-        seeds[nodes, known] = 1
-        self.seeds = seeds
 
     def for_others(self, count: int) -> Trees:
         """The same trees; where they ask for labels of neighbours, these are missing."""

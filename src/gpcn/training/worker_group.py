@@ -1,6 +1,6 @@
 """Who trains together: one process that has all nodes, or workers that have some each (`gpcn.distributed`).
 
-The protocol of training is written once and asks its company for what no worker knows alone.
+The protocol of training is written once and asks the group for what no worker knows alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 
-class Company(Protocol):
+class WorkerGroup(Protocol):
     """What a training needs of those that have the other nodes; all of them call the same in the same order."""
 
     rank: int
@@ -28,7 +28,7 @@ class Company(Protocol):
         """Replace every gradient by its sum over all."""
 
 
-class Alone:
+class SingleProcess:
     """One process that has all nodes."""
 
     rank, size = 0, 1
@@ -45,4 +45,4 @@ class Alone:
         """They are the sums."""
 
 
-ALONE = Alone()
+SINGLE_PROCESS = SingleProcess()
