@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -127,6 +128,15 @@ class GraphOptions:
     def origin(self, graph: str) -> dict[str, Any]:
         """Where a graph came from, as data, so that a run can load it again."""
         return origin_of(graph, self.nodes, self.columns())
+
+
+def option_given_besides(context: typer.Context, allowed: Collection[str]) -> str | None:
+    """An option that somebody wrote on the command line and whose parameter is not `allowed`; `None` without one."""
+    for name in context.params.keys() - set(allowed):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            return str(next(parameter.opts[-1] for parameter in context.command.params if parameter.name == name))
+    return None
 
 
 def several(text: str | None) -> tuple[str, ...] | None:

@@ -27,7 +27,7 @@ from gpcn.graph import Graph
 from gpcn.training.ahead import seconds_to_start
 from gpcn.training.parallel import WORTH
 from gpcn.training.workers import start_process
-from gpcn.tuning.executors import RETRIES, gone, left
+from gpcn.tuning.executors import RETRIES, failed_outcome, seconds_left
 from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver, Work
 
 READY = "ready"
@@ -91,7 +91,7 @@ class LocalExecutor:
                     busy[worker.pipe] = (worker, task, attempt)
                 if not busy:
                     return
-                ready = wait(list(busy), left(until))
+                ready = wait(list(busy), seconds_left(until))
                 if not ready:
                     return
                 for pipe in ready:
@@ -104,7 +104,7 @@ class LocalExecutor:
                     except (EOFError, OSError):
                         self._lose(worker)
                         if attempt > RETRIES:
-                            yield task, gone(attempt)
+                            yield task, failed_outcome(attempt)
                         else:
                             again.appendleft((task, attempt + 1))
         finally:
@@ -160,14 +160,14 @@ class SharedGraph:
         else:
             self._file = tempfile.NamedTemporaryFile(prefix="gpcn-graph-")  # noqa: SIM115
             self.path = Path(self._file.name)
-        self.places: list[tuple[int, int]] = []
+        self.extents: list[tuple[int, int]] = []
         for buffer in buffers:
             raw = buffer.raw()
             start = -(-self._file.tell() // 64) * 64
             self._file.seek(start)
             self._file.write(raw)
-            self.places.append((start, raw.nbytes))
-        self.head_place = (self._file.tell(), len(self.head))  # through a pipe, starting would wait for who reads it
+            self.extents.append((start, raw.nbytes))
+        self.head_extent = (self._file.tell(), len(self.head))  # through a pipe, starting would wait for who reads it
         self._file.write(self.head)
         self._file.flush()
 
@@ -176,11 +176,11 @@ class SharedGraph:
         self._file.close()
 
 
-def opened(head: bytes, path: Path, places: list[tuple[int, int]]) -> Graph:
+def graph_from_file(head: bytes, path: Path, extents: list[tuple[int, int]]) -> Graph:
     """The graph, in another process, its arrays mapped and not copied."""
     with path.open("rb") as stream:
-        mapped = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) if places else memoryview(b"")
-    buffers = [mapped[start : start + size] for start, size in places]
+        mapped = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) if extents else memoryview(b"")
+    buffers = [mapped[start : start + size] for start, size in extents]
     return cast(Graph, pickle.loads(head, buffers=buffers))  # noqa: S301
 
 
@@ -201,7 +201,7 @@ class _Worker:
 
     @classmethod
     def start(cls, shared: SharedGraph) -> _Worker:
-        return cls(*start_process(_work, shared.head_place, shared.path, shared.places))
+        return cls(*start_process(_work, shared.head_extent, shared.path, shared.extents))
 
 
 def _start_worker(shared: SharedGraph) -> _Worker:
@@ -212,11 +212,11 @@ def _start_worker(shared: SharedGraph) -> _Worker:
     return _Worker.start(shared)
 
 
-def _work(pipe: Any, head_place: tuple[int, int], path: Path, places: list[tuple[int, int]]) -> None:
+def _work(pipe: Any, head_extent: tuple[int, int], path: Path, extents: list[tuple[int, int]]) -> None:
     with path.open("rb") as stream:
-        stream.seek(head_place[0])
-        head = stream.read(head_place[1])
-    evaluator = Evaluator(opened(head, path, places))
+        stream.seek(head_extent[0])
+        head = stream.read(head_extent[1])
+    evaluator = Evaluator(graph_from_file(head, path, extents))
     import torch  # noqa: F401, which takes most of a start
 
     pipe.send(READY)
