@@ -96,7 +96,9 @@ def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
         "graph": graph.name,
         "classes": list(run.label_names()),
         "features": run.graph["feature_names"],
-        "inputs": [{"name": name, "shape": list(one.shape), "type": str(one.dtype)} for name, one in named.items()],
+        "inputs": [
+            {"name": name, "shape": list(tensor.shape), "type": str(tensor.dtype)} for name, tensor in named.items()
+        ],
         "operators": list(module.operators),
         "any_graph": any_graph,
         "gives": "probabilities, a row per node and a column per class",
@@ -109,7 +111,7 @@ def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
     with replacing(out / "model.pt2") as stream:
         stream.write(stored.getbuffer())
     with replacing(out / "inputs.npz") as stream:
-        arrays = {name: one.numpy() for name, one in named.items()}
+        arrays = {name: tensor.numpy() for name, tensor in named.items()}
         np.savez_compressed(stream, allow_pickle=False, probabilities=probabilities.numpy(), **arrays)
     _write_json(out / "nodes.json", list(graph.node_ids or map(str, range(graph.num_nodes))))
     _write_json(out / "about.json", about)

@@ -32,7 +32,7 @@ from gpcn.workspace.contents import Contents, Kind, read_contents, require_model
 if TYPE_CHECKING:
     from gpcn.tuning.ledger import Ledger
 
-NO_PROFILE = "drift cannot be told: the run was written by an earlier gpcn, which kept no profile of its graph"
+NO_PROFILE = "drift cannot be measured: the run was written by an earlier gpcn, which kept no profile of its graph"
 
 
 def open_run(
