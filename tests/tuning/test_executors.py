@@ -61,7 +61,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
 
 def test_by_default_short_work_starts_no_process(expected: dict[tuple[int, int], object]) -> None:
     executor = LocalExecutor(GRAPH)
-    executor._alone = 600.0
+    executor._seconds_alone = 600.0
     assert scores(list(executor.run(TASKS))) == expected
     assert executor._pool == []
     executor.close()
@@ -70,7 +70,7 @@ def test_by_default_short_work_starts_no_process(expected: dict[tuple[int, int],
 def test_by_default_work_that_lasts_goes_on_in_processes(expected: dict[tuple[int, int], object]) -> None:
     executor = LocalExecutor(GRAPH)
     list(executor.run(TASKS[:1]))  # loads what it needs
-    executor._alone = 0.002
+    executor._seconds_alone = 0.002
     assert scores(list(executor.run(TASKS))) == expected
     assert executor._pool
     executor.close()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json, several
+from gpcn.cli.options import GraphArgument, GraphOptions, Json, comma_separated
 from gpcn.cli.output import console, number, print_json, print_notes, safe, table
 from gpcn.cli.training_options import (
     Device,
@@ -67,7 +67,7 @@ def compare(
         print_notes(reading_notes(loaded))
     origin = options.origin(graph)
     loaded = judge_by(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
-    names = list(USUAL_MODELS) if models is None else several(models) or []
+    names = list(USUAL_MODELS) if models is None else comma_separated(models) or []
     chosen, numbers = read_settings(settings), read_splits(splits)
     epochs = {name: value for name, value in chosen.items() if name == "epochs"}
     configs = [TrainConfig.of(name, **epochs) for name in names if name != MAJORITY]

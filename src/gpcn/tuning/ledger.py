@@ -30,7 +30,7 @@ from gpcn.tuning.outcomes import checked_outcome, with_checksum
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
-from gpcn.tuning.storage import file_of, location_of, open_storage, sentences
+from gpcn.tuning.storage import file_of, location_of, open_storage, storage_errors
 from gpcn.tuning.tasks import Outcome, Task
 from gpcn.types import METRICS
 
@@ -77,20 +77,20 @@ class Ledger:
         storage = open_storage(folder, url)
         if not file.exists() or wanted != existing:
             write_sealed(file, wanted, indent=1)
-        return cls._begun(folder, storage, url)
+        return cls._created_or_existing(folder, storage, url)
 
     @classmethod
     def open(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there."""
         read_header(folder)
-        return cls._begun(folder, open_storage(folder, url), url)
+        return cls._created_or_existing(folder, open_storage(folder, url), url)
 
     @classmethod
-    def _begun(cls, folder: Path, storage: BaseStorage, url: str | None) -> Ledger:
+    def _created_or_existing(cls, folder: Path, storage: BaseStorage, url: str | None) -> Ledger:
         header = read_header(folder)
-        with sentences(folder, url), suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
+        with storage_errors(folder, url), suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
             storage.create_new_study([StudyDirection.MAXIMIZE], _name(header))
-        return cls._found(folder, header, storage, url)
+        return cls._existing(folder, header, storage, url)
 
     @classmethod
     def read(cls, folder: Path, url: str | None = None) -> Ledger:
@@ -102,11 +102,11 @@ class Ledger:
                 f"{folder} has no evaluations at {file}: it was not begun, or lives in another storage; name that with "
                 "--storage"
             )
-        return cls._found(folder, header, open_storage(folder, url), url)
+        return cls._existing(folder, header, open_storage(folder, url), url)
 
     @classmethod
-    def _found(cls, folder: Path, header: dict[str, Any], storage: BaseStorage, url: str | None) -> Ledger:
-        with sentences(folder, url):
+    def _existing(cls, folder: Path, header: dict[str, Any], storage: BaseStorage, url: str | None) -> Ledger:
+        with storage_errors(folder, url):
             try:
                 study = storage.get_study_id_from_name(_name(header))
             except KeyError as error:
@@ -130,7 +130,7 @@ class Ledger:
         with leased(self._storage, _name(self.header)) as lease:
             self._lease = lease
             self.trials.clear()
-            with self._reported():
+            with self._storage_access():
                 self._read()  # what somebody else wrote before it was ours
             try:
                 yield
@@ -142,7 +142,7 @@ class Ledger:
         dimensions = distributions(self.space)
         about = {"generation": generation, "gpcn_number": number}
         frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=dimensions, user_attrs=about)
-        with self._reported():
+        with self._storage_access():
             self._ids[number] = self._storage.create_new_trial(self._study, template_trial=frozen)
         trial = Trial(number, generation, point, self.space.config(point, seed=self.seed), metric=self.metric)
         self.trials.append(trial)
@@ -154,7 +154,7 @@ class Ledger:
         trial = self.trials[task.trial]
         if task.key in trial.outcomes:
             return
-        with self._reported():
+        with self._storage_access():
             self._storage.set_trial_user_attr(self._ids[task.trial], task.key, with_checksum(outcome))
         trial.outcomes[task.key] = outcome
 
@@ -164,16 +164,16 @@ class Ledger:
             return
         identity = self._ids[trial.number]
         values = [value] if state == "complete" and value is not None else None
-        with self._reported():
+        with self._storage_access():
             if value is not None:
                 self._storage.set_trial_intermediate_value(identity, level, value)
             self._storage.set_trial_state_values(identity, ENDS[state], values)
         trial.state, trial.value = state, value
 
     @contextmanager
-    def _reported(self) -> Iterator[None]:
+    def _storage_access(self) -> Iterator[None]:
         """Reading or writing, by who may; what goes wrong with the storage is one sentence."""
-        with sentences(self.folder, self._url):
+        with storage_errors(self.folder, self._url):
             if self._lease is not None:
                 self._lease.check()
             yield

@@ -53,7 +53,7 @@ def _open(url: str, options: dict[str, Any]) -> BaseStorage:
 
 
 @contextmanager
-def sentences(folder: Path, url: str | None) -> Iterator[None]:
+def storage_errors(folder: Path, url: str | None) -> Iterator[None]:
     """Whatever a damaged or unreachable storage makes of itself, in one sentence."""
     try:
         yield

@@ -42,9 +42,9 @@ class LocalExecutor:
     def __init__(self, graph: Graph, jobs: int | None = None, *, begin_here: bool = False) -> None:
         self.workers = jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
         self._graph = graph
-        self._alone = WORTH * seconds_to_start()  # seconds of work at most before another process is started
+        self._seconds_alone = WORTH * seconds_to_start()  # seconds of work at most before another process is started
         self._warm = False
-        self._here: Evaluator | None = Evaluator(graph) if jobs is None or begin_here else None
+        self._evaluator_here: Evaluator | None = Evaluator(graph) if jobs is None or begin_here else None
         self._shared: SharedGraph | None = None
         self._pool: list[_Worker] = []
 
@@ -52,24 +52,26 @@ class LocalExecutor:
         """Every task with its outcome, as far as time allows."""
         coming = iter(tasks)
         begun: list[AnyWork] = []  # here, and to be done by a worker instead
-        while self._here is not None and (task := next(coming, None)) is not None:
+        while self._evaluator_here is not None and (task := next(coming, None)) is not None:
             start = time.monotonic()
             try:
-                outcome = self._here.evaluate(task, until if task.short else min(until, start + self._alone))
+                outcome = self._evaluator_here.evaluate(
+                    task, until if task.short else min(until, start + self._seconds_alone)
+                )
             except TimeOver:
                 outcome = None
             taken = time.monotonic() - start
-            self._alone -= taken
+            self._seconds_alone -= taken
             lasts = self._warm and length_hint(coming) * taken > WORTH * seconds_to_start()
             self._warm = True  # the first task also loads libraries, and tells nothing of the others
-            if (self._alone <= 0 or lasts) and self._may_leave(task, until):
-                self._here = None
+            if (self._seconds_alone <= 0 or lasts) and self._workers_take_over(task, until):
+                self._evaluator_here = None
             if outcome is not None:
                 yield task, outcome
             elif time.monotonic() >= until:
                 return
             else:
-                self._here = None
+                self._evaluator_here = None
                 begun.append(task)
         yield from self._by_workers(chain(begun, coming), until)
 
@@ -85,7 +87,7 @@ class LocalExecutor:
                     try:
                         worker.pipe.send(task)
                     except OSError:  # it died while it had nothing to do
-                        self._lose(worker)
+                        self._end_worker(worker)
                         again.appendleft((task, attempt))
                         continue
                     busy[worker.pipe] = (worker, task, attempt)
@@ -102,23 +104,23 @@ class LocalExecutor:
                     try:
                         yield task, worker.pipe.recv()
                     except (EOFError, OSError):
-                        self._lose(worker)
+                        self._end_worker(worker)
                         if attempt > RETRIES:
                             yield task, failed_outcome(attempt)
                         else:
                             again.appendleft((task, attempt + 1))
         finally:
             for worker, _, _ in busy.values():
-                self._lose(worker)
+                self._end_worker(worker)
 
     def close(self) -> None:
         """End the workers."""
         for worker in list(self._pool):
-            self._lose(worker)
+            self._end_worker(worker)
         if self._shared is not None:
             self._shared.close()
 
-    def _may_leave(self, task: Work, until: float) -> bool:
+    def _workers_take_over(self, task: Work, until: float) -> bool:
         """Whether workers take over from here: at once, or for short work when one of them has started."""
         return not task.short or (until - time.monotonic() > WORTH * seconds_to_start() and self._started())
 
@@ -134,12 +136,12 @@ class LocalExecutor:
             if id(worker) not in busy:
                 if worker.process.is_alive():
                     return worker
-                self._lose(worker)
+                self._end_worker(worker)
         self._shared = self._shared or SharedGraph(self._graph)
         self._pool.append(_start_worker(self._shared))
         return self._pool[-1]
 
-    def _lose(self, worker: _Worker) -> None:
+    def _end_worker(self, worker: _Worker) -> None:
         if worker in self._pool:
             self._pool.remove(worker)
         worker.process.kill()
