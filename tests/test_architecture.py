@@ -35,7 +35,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "machine_memory": {"errors"},
     "text": set(),
     "metric_choice": {"types"},
-    "validation": {"errors", "types", "graph"},
+    "validation": {"errors", "types"},
     "graph": {"errors", "types", "metric_choice", "validation", "preparation"},  # the last for a type alone
     "preparation": CORE | {"preparation"},
     "splits": CORE,

@@ -7,12 +7,13 @@ the same file next takes away what was left.
 from __future__ import annotations
 
 import glob
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 try:
     import fcntl
@@ -45,6 +46,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def write_json(path: Path, payload: Any) -> None:
+    """Write `payload` to `path` as JSON that people can read, whole or not at all; NaN is refused."""
+    with replacing(path) as stream:
+        stream.write(json.dumps(payload, indent=1, allow_nan=False).encode())
 
 
 def remove_leftovers(path: Path) -> None:

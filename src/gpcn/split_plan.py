@@ -149,8 +149,10 @@ class SplitPlan:
         furthest = int(np.abs(shares - wanted).max(axis=1).argmax())
         if np.abs(shares[furthest] - wanted).max() <= NOTABLE:
             return []
-        actual, asked = ("/".join(f"{100 * share:.0f}" for share in row) for row in (shares[furthest], wanted))
-        return [f"{why}, so split {furthest} has {actual} % of the nodes to train, validate and test, not {asked} %"]
+        actual, requested = ("/".join(f"{100 * share:.0f}" for share in row) for row in (shares[furthest], wanted))
+        return [
+            f"{why}, so split {furthest} has {actual} % of the nodes to train, validate and test, not {requested} %"
+        ]
 
     def _notes_of_folds(self, graph: Graph) -> list[str]:
         sizes = np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes)

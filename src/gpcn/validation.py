@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,6 @@ import scipy.sparse as sp
 
 from gpcn.errors import DataError
 from gpcn.types import ROLES, UNKNOWN, FloatMatrix, IntVector, SparseMatrix
-
-if TYPE_CHECKING:
-    from gpcn.graph import Graph
 
 MOST_CLASSES = 2000
 
@@ -123,9 +120,10 @@ def adjacency(given: object) -> SparseMatrix:
     return read_only(_small_indices(matrix))
 
 
-def features(given: Any, graph: Graph) -> FloatMatrix | SparseMatrix:
-    """`[N, q]` of finite 32-bit floats, dense or sparse as given."""
-    nodes = graph.num_nodes
+def features(
+    given: Any, nodes: int, node_ids: Sequence[str] | None = None, names: Sequence[str] | None = None
+) -> FloatMatrix | SparseMatrix:
+    """`[nodes, q]` of finite 32-bit floats, dense or sparse as given; `node_ids` and `names` are for the error."""
     _check_kind(given, "features")
     check_stored(given, "features matrix")
     try:
@@ -144,9 +142,8 @@ def features(given: Any, graph: Graph) -> FloatMatrix | SparseMatrix:
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         row, column = _position(matrix, int(bad[0]))
-        who = f" (node {graph.node_ids[row]!r})" if graph.node_ids and row < len(graph.node_ids) else ""
-        named = graph.feature_names is not None and column < len(graph.feature_names)
-        what = f" {graph.feature_names[column]!r}" if named and graph.feature_names else f" {column}"
+        who = f" (node {node_ids[row]!r})" if node_ids and row < len(node_ids) else ""
+        what = f" {names[column]!r}" if names and column < len(names) else f" {column}"
         raise DataError(
             f"{bad.size} feature value(s) are missing, infinite or too large, the first is {values[bad[0]]} in row "
             f"{row}{who}, column{what}; fill them in or leave the column out"
@@ -161,11 +158,11 @@ def _position(matrix: FloatMatrix | SparseMatrix, entry: int) -> tuple[int, int]
     return int(np.searchsorted(matrix.indptr, entry, side="right")) - 1, int(matrix.indices[entry])
 
 
-def labels(given: object, graph: Graph) -> IntVector:
-    """`[N]` class numbers, -1 for unknown."""
+def labels(given: object, nodes: int, names: Sequence[str] | None = None) -> IntVector:
+    """`[nodes]` class numbers, -1 for unknown; `names` are those of the classes."""
     labels = np.asarray(given)
-    if labels.shape != (graph.num_nodes,):
-        raise DataError(f"the labels have shape {labels.shape}; expected {graph.num_nodes}, one per node")
+    if labels.shape != (nodes,):
+        raise DataError(f"the labels have shape {labels.shape}; expected {nodes}, one per node")
     if labels.dtype.kind not in "iub":
         raise DataError(f"the labels hold {labels.dtype} values; expected class numbers from 0, -1 for unknown")
     if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
@@ -173,56 +170,48 @@ def labels(given: object, graph: Graph) -> IntVector:
     labels = labels.astype(np.int64)
     if labels.min() < UNKNOWN:
         raise DataError(f"a label is {labels.min()}; expected class numbers from 0, and -1 for unknown")
-    classes = MOST_CLASSES if graph.label_names is None else len(graph.label_names)
+    classes = MOST_CLASSES if names is None else len(names)
     if labels.max() >= classes or classes > MOST_CLASSES:
-        found = f"a label is {labels.max()}" if labels.max() >= classes else f"there are {classes:,} label_names"
-        raise DataError(f"{found}; expected at most {min(classes, MOST_CLASSES):,} classes, numbered from 0")
+        problem = f"a label is {labels.max()}" if labels.max() >= classes else f"there are {classes:,} label_names"
+        raise DataError(f"{problem}; expected at most {min(classes, MOST_CLASSES):,} classes, numbered from 0")
     frozen: IntVector = read_only(labels)
     return frozen
 
 
-def relations(given: Any, graph: Graph) -> dict[str, SparseMatrix]:
+def relations(given: Any, nodes: int) -> dict[str, SparseMatrix]:
     """Edges by type, each like the adjacency."""
     checked = {}
     for name, matrix in dict(given).items():
         checked[str(name)] = adjacency(matrix)
-        if checked[str(name)].shape != graph.adjacency.shape:
-            nodes = graph.num_nodes
+        if checked[str(name)].shape != (nodes, nodes):
             raise DataError(f"relation {name!r} has shape {checked[str(name)].shape}; expected {nodes} by {nodes}")
     return checked
 
 
-def check_names(graph: Graph) -> None:
-    """As many names as things to name, all different, all writable."""
-    expected = {
-        "node_ids": graph.num_nodes,
-        "label_names": graph.num_classes,
-        "feature_names": graph.num_features,
-    }
-    for field, size in expected.items():
-        names = getattr(graph, field)
-        if names is None:
-            continue
-        if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
-            raise DataError(f"{field} holds text that is no valid Unicode; expected names that can be written as UTF-8")
-        if len(names) != size:
-            raise DataError(f"{field} has {len(names)} entries; expected {size}")
-        if len(set(names)) != size:
-            raise DataError(f"{field} repeats {_first_repeated(names)!r}; each must be different")
+def check_names(field: str, names: Sequence[str] | None, size: int) -> None:
+    """As many names as things to name, all different, all writable; a `field` without names is fine."""
+    if names is None:
+        return
+    if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
+        raise DataError(f"{field} holds text that is no valid Unicode; expected names that can be written as UTF-8")
+    if len(names) != size:
+        raise DataError(f"{field} has {len(names)} entries; expected {size}")
+    if len(set(names)) != size:
+        raise DataError(f"{field} repeats {_first_repeated(names)!r}; each must be different")
 
 
-def check_splits(graph: Graph) -> None:
-    """Splits over labelled nodes of this graph."""
-    for number, split in enumerate(graph.splits):
+def check_splits(splits: Iterable[object], labels: IntVector) -> None:
+    """Splits over nodes that have one of the `labels`."""
+    for number, split in enumerate(splits):
         if not all(hasattr(split, role) for role in ROLES):
             raise DataError(f"split {number} is of type {type(split).__name__}; expected Split")
         for role in ROLES:
             part: IntVector = getattr(split, role)
-            if part[-1] >= graph.num_nodes:
+            if part[-1] >= labels.size:
                 raise DataError(
-                    f"split {number} puts node {part[-1]} in {role}, but nodes go from 0 to {graph.num_nodes - 1}"
+                    f"split {number} puts node {part[-1]} in {role}, but nodes go from 0 to {labels.size - 1}"
                 )
-            unlabelled = part[graph.labels[part] == UNKNOWN]
+            unlabelled = part[labels[part] == UNKNOWN]
             if unlabelled.size:
                 raise DataError(
                     f"split {number} puts {unlabelled.size} node(s) without a label in {role}, the first is node "

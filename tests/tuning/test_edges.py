@@ -23,7 +23,7 @@ from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger, read_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.storage import place_of
+from gpcn.tuning.storage import location_of
 from gpcn.tuning.study import best, header, tune
 from gpcn.tuning.summary import describe
 from gpcn.tuning.tasks import Task
@@ -276,7 +276,7 @@ def test_resuming_remembers_budget_and_storage_and_takes_no_other_settings(tmp_p
     ["postgresql://anna:se/cret@h/x", "postgresql://anna:se@cret@h/x", "postgresql://h/x?password=secret", "se@cret"],
 )
 def test_no_password_is_ever_shown(url: str, tmp_path: Path) -> None:
-    shown = place_of(tmp_path, url)
+    shown = location_of(tmp_path, url)
     assert "cret" not in shown.replace("se@cret", "") or url == "se@cret"
     assert "anna" not in shown
 

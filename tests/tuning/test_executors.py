@@ -17,7 +17,7 @@ import pytest
 from gpcn import synthesize
 from gpcn.training.config import TrainConfig
 from gpcn.tuning.executors import RETRIES, Executor
-from gpcn.tuning.executors.local import LocalExecutor, SharedGraph, opened
+from gpcn.tuning.executors.local import LocalExecutor, SharedGraph, graph_from_file
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.tasks import Evaluator, Task
 from tests.tuning.processes import below, cpu_seconds
@@ -61,7 +61,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
 
 def test_by_default_short_work_starts_no_process(expected: dict[tuple[int, int], object]) -> None:
     executor = LocalExecutor(GRAPH)
-    executor._alone = 600.0
+    executor._seconds_alone = 600.0
     assert scores(list(executor.run(TASKS))) == expected
     assert executor._pool == []
     executor.close()
@@ -70,7 +70,7 @@ def test_by_default_short_work_starts_no_process(expected: dict[tuple[int, int],
 def test_by_default_work_that_lasts_goes_on_in_processes(expected: dict[tuple[int, int], object]) -> None:
     executor = LocalExecutor(GRAPH)
     list(executor.run(TASKS[:1]))  # loads what it needs
-    executor._alone = 0.002
+    executor._seconds_alone = 0.002
     assert scores(list(executor.run(TASKS))) == expected
     assert executor._pool
     executor.close()
@@ -178,12 +178,12 @@ def test_a_task_that_kills_every_worker_fails_and_the_others_go_on(monkeypatch: 
 
 def test_the_graph_is_mapped_and_not_copied() -> None:
     shared = SharedGraph(GRAPH)
-    graph = opened(shared.head, shared.path, shared.places)
+    graph = graph_from_file(shared.head, shared.path, shared.extents)
     np.testing.assert_array_equal(graph.labels, GRAPH.labels)
     assert graph.fingerprint() == GRAPH.fingerprint()
     assert not graph.adjacency.data.flags.owndata
     assert not graph.adjacency.data.flags.writeable
-    assert len(shared.head) < sum(size for _, size in shared.places) / 4
+    assert len(shared.head) < sum(size for _, size in shared.extents) / 4
     path = shared.path
     shared.close()
     assert not path.exists()

@@ -136,7 +136,7 @@ def test_who_lost_the_study_writes_nothing_more(graph: Graph, tmp_path: Path, ur
     ledger = begun(graph, tmp_path / "one", url)
     with ledger.driven():
         assert ledger._lease is not None
-        ledger._storage.delete_study(ledger._lease._mine)
+        ledger._storage.delete_study(ledger._lease._study)
         with pytest.raises(CheckpointError, match="taken this study over"):
             ledger.add(0, 0, space().point("gpcn", {}))
     assert not begun(graph, tmp_path / "two", url).trials

@@ -54,9 +54,9 @@ class Commands(TyperGroup):
 
 def command(name: str) -> Any:
     """The command called `name`, from its module."""
-    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-    alone.command(name)(getattr(import_module(f"gpcn.cli.{name}"), FUNCTIONS.get(name, name)))
-    return typer.main.get_command(alone)
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    single.command(name)(getattr(import_module(f"gpcn.cli.{name}"), FUNCTIONS.get(name, name)))
+    return typer.main.get_command(single)
 
 
 app = typer.Typer(

@@ -81,16 +81,16 @@ def _from_run(
 
     assemble(path)
     run = Run.open(path)
-    (told,) = run.result([split])["splits"] or (None,)
-    if told is None:
+    (split_result,) = run.result([split])["splits"] or (None,)
+    if split_result is None:
         raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
     source = relocated(source_of(run.graph), moved, nodes)
     graph = load_again(source, run.path, mirror=mirror, prepared=run.graph.get("preparation"))
     _use_threads(graph, run.config)
     fitted = Fitted.of(run, graph)
     model, problem = fitted.model(split), fitted.problem
-    sizes = {role: sum(told["metrics"][role]["support"]) for role in ("train", "test")}
-    scores = {role: told[role] for role in ("train", "test")}
+    sizes = {role: sum(split_result["metrics"][role]["support"]) for role in ("train", "test")}
+    scores = {role: split_result[role] for role in ("train", "test")}
     return {"model": model, "problem": problem, "name": run.config.model, "graph": graph.name, "split": split} | {
         "sizes": sizes,
         "scores": scores,
@@ -157,9 +157,9 @@ def _document(
     problem, model = trained["problem"], trained["model"]
     layers = getattr(model, "layers", 1)
     matrix = normalized(problem.adjacency)
-    found = density(matrix, of=of) if with_density else None
-    sums = power_sums(matrix, 2 * layers if isinstance(layers, int) else 2, of=of, precomputed=found)
-    given = measure(
+    spectral_density = density(matrix, of=of) if with_density else None
+    sums = power_sums(matrix, 2 * layers if isinstance(layers, int) else 2, of=of, precomputed=spectral_density)
+    quantities = measure(
         model,
         problem.x,
         problem.adjacency,
@@ -168,10 +168,12 @@ def _document(
         constant=constant,
         **trained["sizes"],
     )
-    reached = estimate(model, problem.x, problem.adjacency, given, draws=draws) if draws else None
-    bounds = {each.version: each for each in (printed(given), corrected(given))}
+    reached = estimate(model, problem.x, problem.adjacency, quantities, draws=draws) if draws else None
+    bounds = {bound.version: bound for bound in (printed(quantities), corrected(quantities))}
     spectrum = {"of": sums.of, "method": sums.method, "power_sums": sums.values.tolist()}
-    spectrum |= {"errors": sums.errors.tolist()} | ({} if found is None else {"density": found.describe()})
+    spectrum |= {"errors": sums.errors.tolist()} | (
+        {} if spectral_density is None else {"density": spectral_density.describe()}
+    )
     return {
         "kind": BOUND,
         "graph": trained["graph"],
@@ -179,13 +181,13 @@ def _document(
         "split": trained["split"],
         "train_score": trained["scores"]["train"],
         "test_score": trained["scores"]["test"],
-        "quantities": asdict(given),
+        "quantities": asdict(quantities),
         "spectrum": spectrum,
-        "constants": {"c_prime": constant, "c_0": C_0, "delta": delta, "Q": given.q, "p": given.p},
+        "constants": {"c_prime": constant, "c_0": C_0, "delta": delta, "Q": quantities.q, "p": quantities.p},
         "monte_carlo": None if reached is None else asdict(reached),
         "bounds": {
-            name: each.describe() | {"transductive": transductive(each, given, delta=delta).describe()}
-            for name, each in bounds.items()
+            name: bound.describe() | {"transductive": transductive(bound, quantities, delta=delta).describe()}
+            for name, bound in bounds.items()
         },
     }
 
@@ -195,20 +197,22 @@ def _show(document: dict[str, Any]) -> None:
     first, second = (document["bounds"][name] for name in ("printed", "corrected"))
     rows = table("term", "as printed", "as the proof supports", numeric=("as printed", "as the proof supports"))
     for name in dict.fromkeys([*first["terms"], *second["terms"]]):
-        cells = [f"{each['terms'][name]:,.4g}" if name in each["terms"] else "" for each in (first, second)]
+        cells = [f"{version['terms'][name]:,.4g}" if name in version["terms"] else "" for version in (first, second)]
         rows.add_row(name, *cells)
-    rows.add_row("total, complexity / Q", *(f"{each['total']:,.4g}" for each in (first, second)))
+    rows.add_row("total, complexity / Q", *(f"{version['total']:,.4g}" for version in (first, second)))
     reached = document["monte_carlo"]
     if reached is not None:
         rows.add_row("reached by random signs", *[f"{reached['mean']:,.4g} ± {reached['error']:.2g}"] * 2)
-    rows.add_row("largest", *(each["dominant"] for each in (first, second)))
-    rows.add_row("test error ≤ train error +", *(f"{each['transductive']['gap']:,.4g}" for each in (first, second)))
+    rows.add_row("largest", *(version["dominant"] for version in (first, second)))
+    rows.add_row(
+        "test error ≤ train error +", *(f"{version['transductive']['gap']:,.4g}" for version in (first, second))
+    )
     to.print(f"{safe(document['model'])} on {safe(document['graph'])}, split {document['split']}", highlight=False)
     to.print(rows, highlight=False)
-    known = document["constants"]
+    constants = document["constants"]
     to.print(
-        f"with probability {1 - known['delta']:g}; C' = {known['c_prime']:g} is assumed, for the paper gives no value; "
-        f"{document['spectrum']['of']} values, {document['spectrum']['method']}",
+        f"with probability {1 - constants['delta']:g}; C' = {constants['c_prime']:g} is assumed, for the paper gives "
+        f"no value; {document['spectrum']['of']} values, {document['spectrum']['method']}",
         highlight=False,
     )
     train, test = document["train_score"], document["test_score"]

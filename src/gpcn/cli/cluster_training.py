@@ -95,7 +95,7 @@ def logged_epochs(log: Callable[[str], None], between: float = BETWEEN) -> Calla
 
 def _all_of(ticks: list[Callable[[Tick], None]]) -> Callable[[Tick], None] | None:
     def tick(news: Tick) -> None:
-        for one in ticks:
-            one(news)
+        for call in ticks:
+            call(news)
 
     return tick if ticks else None

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json, several
+from gpcn.cli.options import GraphArgument, GraphOptions, Json, comma_separated
 from gpcn.cli.output import console, number, print_json, print_notes, safe, table
 from gpcn.cli.training_options import (
     Device,
@@ -65,9 +65,9 @@ def compare(
     loaded = options.load(graph)
     if not json:
         print_notes(reading_notes(loaded))
-    told = options.origin(graph)
-    loaded = judge_by(parts.split(loaded, told, seed or 0, quiet=json), told, metric)
-    names = list(USUAL_MODELS) if models is None else several(models) or []
+    origin = options.origin(graph)
+    loaded = judge_by(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+    names = list(USUAL_MODELS) if models is None else comma_separated(models) or []
     chosen, numbers = read_settings(settings), read_splits(splits)
     epochs = {name: value for name, value in chosen.items() if name == "epochs"}
     configs = [TrainConfig.of(name, **epochs) for name in names if name != MAJORITY]
@@ -81,7 +81,7 @@ def compare(
             jobs=jobs,
             device=device,
             seed=seed or 0,
-            source=told,
+            source=origin,
             progress=training_progress,
         )
     if json:
@@ -90,14 +90,14 @@ def compare(
         show(result, metric_note(loaded))
 
 
-def show(found: dict[str, Any], note: str | None = None) -> None:
+def show(comparison: dict[str, Any], note: str | None = None) -> None:
     """A row per model, best first, and what knowing only the class shares achieves."""
     from gpcn.training.metrics import definition
 
-    to, metric = console(), definition(found["metric"])
+    to, metric = console(), definition(comparison["metric"])
     numeric = ("test", "val", "seconds", "parameters")
     rows = table("model", *numeric, "against the best on validation", numeric=numeric)
-    for row in found["models"]:
+    for row in comparison["models"]:
         test = f"{number(row['test_mean'], metric.digits)} ± {number(row['test_std'], metric.digits)}"
         rows.add_row(
             safe(row["model"]) + MARK * _is_idle(row),
@@ -110,15 +110,16 @@ def show(found: dict[str, Any], note: str | None = None) -> None:
     to.print(rows, highlight=False)
     better = "" if metric.greater_is_better else ", lower is better"
     to.print(
-        f"{found['metric']} on {safe(found['graph'])}{better}; mean ± std over splits, test nodes", highlight=False
+        f"{comparison['metric']} on {safe(comparison['graph'])}{better}; mean ± std over splits, test nodes",
+        highlight=False,
     )
-    if found["chosen_on_validation"] is None:
+    if comparison["chosen_on_validation"] is None:
         to.print(
             f"[dim]note: no model has a {metric.title} on validation nodes, which are all of one class, so none is the "
             "best there; use other splits, or another --metric[/dim]",
             highlight=False,
         )
-    if any(_is_idle(row) for row in found["models"]):
+    if any(_is_idle(row) for row in comparison["models"]):
         to.print(f"{MARK.strip()} no better than the majority", highlight=False)
     if note is not None:
         to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)

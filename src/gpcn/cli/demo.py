@@ -35,24 +35,24 @@ def demo(
     from gpcn.training.runs import Run
 
     to = console()
-    made = synthesize(**GRAPH, unlabelled=0.1, splits=3)
+    drawn = synthesize(**GRAPH, unlabelled=0.1, splits=3)
     folder = out / "graph"
-    write_graph(made, folder)
+    write_graph(drawn, folder)
     graph = load(folder)
-    told = {"graph": str(folder.resolve()), "nodes": None, "columns": None}
+    origin = {"graph": str(folder.resolve()), "nodes": None, "columns": None}
     facts = inspect(graph)
     if not json:
         to.print(
-            f"A social network of {made.num_nodes:,} people in {made.num_classes} groups, made on the spot: people "
+            f"A social network of {drawn.num_nodes:,} people in {drawn.num_classes} groups, made on the spot: people "
             f"link to neighbouring\ngroups, rarely to their own. Written to {safe(folder)} as CSV and read back:\n",
             highlight=False,
         )
         show_inspection(facts, to)
         to.print("\nNine models, and the majority, on the same three splits:\n", highlight=False)
-    found = train_models(
-        graph, USUAL_MODELS, dict(SETTINGS), out=out / "runs", jobs=1, source=told, progress=training_progress
+    comparison = train_models(
+        graph, USUAL_MODELS, dict(SETTINGS), out=out / "runs", jobs=1, source=origin, progress=training_progress
     )
-    best = found["chosen_on_validation"]
+    best = comparison["chosen_on_validation"]
     predicted = prediction.predict(Run.open(out / "runs" / best), graph, only_unlabelled=True)
     table = out / "predictions.csv"
     prediction.write(predicted, table)
@@ -61,10 +61,10 @@ def demo(
     page = out / "report.html"
     report.write(out / "runs", page)
     if json:
-        story = {"graph": str(folder), "inspection": facts, "comparison": found, "report": str(page)}
+        story = {"graph": str(folder), "inspection": facts, "comparison": comparison, "report": str(page)}
         print_json(story | {"predictions": str(table), "predicted": len(predicted.nodes), "predicted_right": right})
         return
-    show_comparison(found)
+    show_comparison(comparison)
     to.print(
         f"\n{best}, the best on validation nodes, predicted the {len(predicted.nodes)} people without a label:\n"
         f"{safe(table)} "

@@ -64,48 +64,49 @@ def explain(
     print_json(account) if json else show(account, console())
 
 
-def show(found: dict[str, Any], to: Console) -> None:
+def show(account: dict[str, Any], to: Console) -> None:
     """The account for people."""
-    winner, other = safe(found["predicted"]), safe(found["runner_up"])
+    winner, other = safe(account["predicted"]), safe(account["runner_up"])
     to.print(
-        f"[bold]{safe(found['node'])}[/bold] of {safe(found['graph'])} is predicted [bold]{winner}[/bold], "
-        f"{found['probability']:.1%} (next: {other}, {found['runner_up_probability']:.1%})\n"
-        f"{_truth(found)}; {safe(found['model'])}, split {found['split']} of {safe(found['run'])}\n{_members(found)}",
+        f"[bold]{safe(account['node'])}[/bold] of {safe(account['graph'])} is predicted [bold]{winner}[/bold], "
+        f"{account['probability']:.1%} (next: {other}, {account['runner_up_probability']:.1%})\n"
+        f"{_truth(account)}; {safe(account['model'])}, split {account['split']} of {safe(account['run'])}\n"
+        f"{_members(account)}",
         highlight=False,
     )
     rows = table("part", f"for {winner}", f"lead over {other}", "", numeric=(f"for {winner}", f"lead over {other}"))
-    longest = max(abs(part["margin"]) for part in found["parts"])
-    for part in found["parts"]:
+    longest = max(abs(part["margin"]) for part in account["parts"])
+    for part in account["parts"]:
         rows.add_row(safe(part["part"]), *_pair(part), _bar(part["margin"], longest))
-    rows.add_row("sum", *_pair(found["sum"]), style="bold")
+    rows.add_row("sum", *_pair(account["sum"]), style="bold")
     to.print(rows, highlight=False)
-    for sentence in found["sentences"][1:]:
+    for sentence in account["sentences"][1:]:
         to.print(safe(sentence), highlight=False)
-    if found["features"]:
+    if account["features"]:
         columns = (f"lead over {other}", "of its own", "of others")
         features = table("feature", *columns, numeric=columns)
-        for feature in found["features"]:
+        for feature in account["features"]:
             values = (f"{feature[name]:+.3f}" for name in ("margin", "itself", "others"))
             features.add_row(safe(feature["feature"]), *values)
         to.print("\nfeatures that count most", highlight=False)
-        features.caption = _origins(found, "the lead")
+        features.caption = _origins(account, "the lead")
         to.print(features, highlight=False)
-    if found["neighbours"]:
+    if account["neighbours"]:
         to.print("\nnodes that count most, over all hops and links together", highlight=False)
-        to.print(_neighbours(found["neighbours"], other), highlight=False)
-    for each in found["sources"]:
+        to.print(_neighbours(account["neighbours"], other), highlight=False)
+    for source in account["sources"]:
         behind = table("node", "label", "role", "for", "lead", numeric=("for", "lead"))
-        for near in each["top"]:
+        for near in source["top"]:
             name = safe(near["node"]) + (" (itself)" if near["itself"] else "")
             behind.add_row(name, safe(near["label"] or "–"), near["role"] or "–", *_pair(near))
-        shown, reached = len(each["top"]), each["nodes"]
+        shown, reached = len(source["top"]), source["nodes"]
         to.print(
-            f"\n{safe(each['part'])}: {reached:,} node(s)" + (f", the {shown} that count most" * (shown < reached))
+            f"\n{safe(source['part'])}: {reached:,} node(s)" + (f", the {shown} that count most" * (shown < reached))
         )
         to.print(behind, highlight=False)
-    print_notes(found["notes"], to)
-    if "picture" in found:
-        to.print(f"picture → {safe(found['picture'])}", highlight=False)
+    print_notes(account["notes"], to)
+    if "picture" in account:
+        to.print(f"picture → {safe(account['picture'])}", highlight=False)
 
 
 def _neighbours(nearest: list[dict[str, Any]], other: str) -> Table:
@@ -167,12 +168,12 @@ def _origins(account: dict[str, Any], lead: str) -> str:
     return f"all {given}: together {lead}"
 
 
-def _truth(found: dict[str, Any]) -> str:
-    if found["label"] is None:
+def _truth(account: dict[str, Any]) -> str:
+    if account["label"] is None:
         return "its label is not known"
-    verdict = "right" if found["label"] == found["predicted"] else "wrong"
-    role = f", a {found['role']} node" if found["role"] else ""
-    return f"its label is {safe(found['label'])}, so that is {verdict}{role}"
+    verdict = "right" if account["label"] == account["predicted"] else "wrong"
+    role = f", a {account['role']} node" if account["role"] else ""
+    return f"its label is {safe(account['label'])}, so that is {verdict}{role}"
 
 
 def _pair(shares: dict[str, Any]) -> tuple[str, str]:

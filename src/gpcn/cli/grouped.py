@@ -31,15 +31,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
-    def called(**given: Any) -> None:
+    def command_with_groups(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         command(**given)
 
-    del called.__wrapped__
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return called
+    del command_with_groups.__wrapped__
+    command_with_groups.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command_with_groups.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command_with_groups
 
 
 def _options(group: Any) -> list[inspect.Parameter]:

@@ -21,13 +21,13 @@ def models(
     from gpcn.nn import zoo
 
     if name is None:
-        entries = [zoo.entry(each) for each in zoo.names()]
+        entries = [zoo.entry(model) for model in zoo.names()]
         if json:
-            print_json([each.describe() for each in entries])
+            print_json([entry.describe() for entry in entries])
             return
         shown = table("name", "logits", "hyperparameters")
-        for each in entries:
-            shown.add_row(each.name, safe(each.formula), ", ".join(h.name for h in each.hyperparameters))
+        for entry in entries:
+            shown.add_row(entry.name, safe(entry.formula), ", ".join(h.name for h in entry.hyperparameters))
         console().print(shown, highlight=False)
         return
     chosen = zoo.entry(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -112,11 +113,11 @@ class GraphOptions:
         in_file = {} if self.columns_file is None else read_columns_file(self.columns_file)
         plain = ("source", "target", "weight", "type", "id", "label", "unknown", "scale", "structure")
         given: dict[str, Any] = {name: getattr(self, name) for name in plain}
-        given |= {"features": several(self.features), "splits": several(self.split)}
+        given |= {"features": comma_separated(self.features), "splits": comma_separated(self.split)}
         settings = in_file | {name: value for name, value in given.items() if value is not None}
         roles = dict(in_file.get("roles", {}))
         for option, role in ROLE_OPTIONS.items():
-            roles |= dict.fromkeys(several(getattr(self, option)) or (), role)
+            roles |= dict.fromkeys(comma_separated(getattr(self, option)) or (), role)
         undirected = self.undirected or bool(in_file.get("undirected", False))
         return Columns(**{**settings, "roles": roles, "undirected": undirected})
 
@@ -129,6 +130,15 @@ class GraphOptions:
         return origin_of(graph, self.nodes, self.columns())
 
 
-def several(text: str | None) -> tuple[str, ...] | None:
+def option_given_besides(context: typer.Context, allowed: Collection[str]) -> str | None:
+    """An option that somebody wrote on the command line and whose parameter is not `allowed`; `None` without one."""
+    for name in context.params.keys() - set(allowed):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            return str(next(parameter.opts[-1] for parameter in context.command.params if parameter.name == name))
+    return None
+
+
+def comma_separated(text: str | None) -> tuple[str, ...] | None:
     """Names between commas."""
     return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())

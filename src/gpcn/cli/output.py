@@ -71,7 +71,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def table(*columns: str, numeric: tuple[str, ...] = ()) -> Table:
     """A plain table; numeric columns stand right."""
-    made = Table(box=None, header_style="bold", pad_edge=False)
+    rows = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
-        made.add_column(column, justify="right" if column in numeric else "left")
-    return made
+        rows.add_column(column, justify="right" if column in numeric else "left")
+    return rows

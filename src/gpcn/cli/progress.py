@@ -111,18 +111,18 @@ def study_progress(budget: Any) -> Iterator[Callable[[Any], None] | None]:
     news = TextColumn("{task.fields[news]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
     bar = Progress(TextColumn("tune"), BarColumn(bar_width=24), *news, console=console, speed_estimate_period=600)
     task = bar.add_task("", total=budget.seconds if timed else budget.configurations, news="")
-    start, made, drawn = time.monotonic(), 0, 0.0
+    start, evaluations, last_drawn = time.monotonic(), 0, 0.0
     with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
 
         def watch(ledger: Any) -> None:
-            nonlocal made, drawn
-            made += 1
+            nonlocal evaluations, last_drawn
+            evaluations += 1
             spent = time.monotonic() - start
-            if spent - drawn < BETWEEN and made > 1:
+            if spent - last_drawn < BETWEEN and evaluations > 1:
                 return
-            drawn = spent
+            last_drawn = spent
             ended = sum(trial.state != "running" for trial in ledger.trials)
-            rate = f"{ended} of {len(ledger.trials)} ended, {60 * made / max(spent, 1e-9):.0f} evaluations/min"
+            rate = f"{ended} of {len(ledger.trials)} ended, {60 * evaluations / max(spent, 1e-9):.0f} evaluations/min"
             bar.update(task, completed=spent if timed else ended, news=rate)
             live.update(Group(_standing(ledger), bar))
 

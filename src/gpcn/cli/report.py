@@ -55,7 +55,7 @@ def report(
 
 def show(written: dict[str, Any]) -> None:
     """Say what was written where."""
-    listed = ", ".join(f"{each['kind']} {safe(each['name'])}" for each in written["sections"])
+    listed = ", ".join(f"{section['kind']} {safe(section['name'])}" for section in written["sections"])
     console().print(
         f"{listed} → {safe(written['out'])} ({written['bytes'] / 1e6:.1f} MB; open it in a browser)", highlight=False
     )

@@ -119,11 +119,11 @@ def _measure(
     if studies:
         strict = what != "all"
         among = choose(datasets, [study.dataset for study in studies], "dataset", strict=strict)
-        for study in (each for each in studies if each.dataset in among):
+        for study in filter(lambda study: study.dataset in among, studies):
             points = ablation.points(study, choose(models, study.methods, "model", strict=strict), origin)
-            found = ablation.measure(study, points, splits=splits or ablation.SPLITS, **options)
-            ablation.save(study, found, folder)
-            document["ablation"] += found
+            rows = ablation.measure(study, points, splits=splits or ablation.SPLITS, **options)
+            ablation.save(study, rows, folder)
+            document["ablation"] += rows
     if what in ("learned", "all"):
         strict = what != "all"
         chosen = (
@@ -133,8 +133,8 @@ def _measure(
         document["learned"] = learned.measure(*chosen, splits=splits or learned.SPLITS, **options)
         learned.save(document["learned"], folder)
     if what in ("theory", "all"):
-        known = tuple(dict.fromkeys((*theory.DATASETS, *complexity.DATASETS)))
-        among = choose(datasets, known, "dataset", strict=what != "all")
+        measurable = tuple(dict.fromkeys((*theory.DATASETS, *complexity.DATASETS)))
+        among = choose(datasets, measurable, "dataset", strict=what != "all")
         gaps = [name for name in among if name in theory.DATASETS]
         document["theory"] = theory.measure(gaps, splits=splits or theory.SPLITS, **options)
         theory.save(document["theory"], folder)
@@ -160,10 +160,10 @@ def _show(document: dict[str, Any], folder: Path) -> None:
 
 
 def _show_rows(rows: list[dict[str, Any]]) -> Any:
-    made = table("dataset", "method", "recipe", "test", "paper", "difference", "note", numeric=("test", "paper"))
+    shown = table("dataset", "method", "recipe", "test", "paper", "difference", "note", numeric=("test", "paper"))
     for row in rows:
         against = None if row["paper_mean"] is None or row.get("mean") is None else row["mean"] - row["paper_mean"]
-        made.add_row(
+        shown.add_row(
             row["dataset"],
             row["method"],
             row["recipe"] + ("" if not row["chosen"] else " ✓"),
@@ -172,8 +172,8 @@ def _show_rows(rows: list[dict[str, Any]]) -> Any:
             "" if against is None else f"{against:+.2f}",
             safe(row.get("status") or _verdict(against, row["paper_std"])),
         )
-    made.caption = "✓ the recipe with the better validation score; mean ± std over splits, test nodes, percent"
-    return made
+    shown.caption = "✓ the recipe with the better validation score; mean ± std over splits, test nodes, percent"
+    return shown
 
 
 def _verdict(against: float | None, deviation: float | None) -> str:
@@ -185,52 +185,52 @@ def _verdict(against: float | None, deviation: float | None) -> str:
 
 
 def _show_ablation(rows: list[dict[str, Any]]) -> Any:
-    made = table("dataset", "method", "setting", "value", "test", "note", numeric=("value", "test"))
+    shown = table("dataset", "method", "setting", "value", "test", "note", numeric=("value", "test"))
     for row in rows:
         pair = _pair(row["mean"], row["std"])
-        made.add_row(row["dataset"], row["method"], row["setting"], str(row["value"]), pair, safe(row["status"]))
-    return made
+        shown.add_row(row["dataset"], row["method"], row["setting"], str(row["value"]), pair, safe(row["status"]))
+    return shown
 
 
 def _show_learned(rows: list[dict[str, Any]]) -> Any:
-    made = table("dataset", "method", "recipe", "μ start", "μ", "θ", numeric=("μ start", "μ"))
+    shown = table("dataset", "method", "recipe", "μ start", "μ", "θ", numeric=("μ start", "μ"))
     for row in rows:
         mix = [number(row.get(name), 3) for name in ("mu_start", "mu")]
-        made.add_row(
+        shown.add_row(
             row["dataset"], row["method"], row["recipe"], *mix, safe(row.get("status") or row.get("theta", ""))
         )
-    return made
+    return shown
 
 
 def _show_theory(rows: list[dict[str, Any]]) -> Any:
     numeric = ("L", "γ", "μ", "bound", "train", "test", "gap", "energy")
-    made = table("dataset", "model", *numeric[:4], "largest term", *numeric[4:], numeric=numeric)
+    shown = table("dataset", "model", *numeric[:4], "largest term", *numeric[4:], numeric=numeric)
     for row in rows:
-        where = [row["dataset"], row["model"], *(f"{row[name]:g}" for name in ("layers", "gamma", "mu"))]
+        setting = [row["dataset"], row["model"], *(f"{row[name]:g}" for name in ("layers", "gamma", "mu"))]
         if row.get("corrected") is None:
-            made.add_row(*where, "–", safe(row["status"]))
+            shown.add_row(*setting, "–", safe(row["status"]))
             continue
-        told = [f"{row['corrected']:.3g}", row["corrected_dominant"]]
-        told += [f"{row[name]:.1f}" for name in ("train", "test", "gap")]
-        made.add_row(*where, *told, f"{row['energy_last']:.3f}")
-    return made
+        values = [f"{row['corrected']:.3g}", row["corrected_dominant"]]
+        values += [f"{row[name]:.1f}" for name in ("train", "test", "gap")]
+        shown.add_row(*setting, *values, f"{row['energy_last']:.3f}")
+    return shown
 
 
 def _show_complexity(rows: list[dict[str, Any]]) -> Any:
     numeric = ("reached", "corrected bound", "printed bound")
-    made = table("dataset", "model", *numeric, numeric=numeric)
+    shown = table("dataset", "model", *numeric, numeric=numeric)
     for row in rows:
-        told = row["status"] or (f"{row['reached']:.3g}", f"{row['corrected']:.3g}", f"{row['printed']:.3g}")
-        made.add_row(row["dataset"], row["model"], *((safe(told),) if isinstance(told, str) else told))
-    return made
+        values = row["status"] or (f"{row['reached']:.3g}", f"{row['corrected']:.3g}", f"{row['printed']:.3g}")
+        shown.add_row(row["dataset"], row["model"], *((safe(values),) if isinstance(values, str) else values))
+    return shown
 
 
 def _show_recipes(rows: list[dict[str, Any]]) -> Any:
-    made = table("dataset", "method", "recipe", "validation", "settings", numeric=("validation",))
+    shown = table("dataset", "method", "recipe", "validation", "settings", numeric=("validation",))
     for row in rows:
         settings = " ".join(f"{name}={value}" for name, value in row["settings"].items()) or row["how"]
-        made.add_row(row["dataset"], row["model"], row["origin"], number(row["validation"], 2), safe(settings))
-    return made
+        shown.add_row(row["dataset"], row["model"], row["origin"], number(row["validation"], 2), safe(settings))
+    return shown
 
 
 def _pair(mean: float | None, std: float | None) -> str:

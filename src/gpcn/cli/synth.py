@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gpcn.cli.convert import report_written, write_graph
-from gpcn.cli.options import Json
+from gpcn.cli.options import Json, option_given_besides
 from gpcn.cli.output import console, print_json, safe
 from gpcn.data.presets import preset as find_preset
 from gpcn.data.presets import write_preset
@@ -80,11 +80,9 @@ def synth(
 
 def _refuse_dials(context: typer.Context, preset: str) -> None:
     """A preset decides all but its size and seed."""
-    for name in context.params.keys() - WITH_PRESET:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = next(parameter.opts[-1] for parameter in context.command.params if parameter.name == name)
-            raise ConfigError(f"{option} is not for the preset {preset}, which takes --nodes and --seed; leave it out")
+    option = option_given_besides(context, WITH_PRESET)
+    if option is not None:
+        raise ConfigError(f"{option} is not for the preset {preset}, which takes --nodes and --seed; leave it out")
 
 
 def _write_tables(name: str, out: Path, nodes: int | None, seed: int, json: bool) -> None:

@@ -108,41 +108,46 @@ def train(
         changes = merge(_recipe_settings(model or "gpcn", graph, recipe), changes)
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
-    made = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
+    resolved = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     if (engine, workers, address, log_format) != (None, None, None, None):
         from gpcn.cli.cluster_training import train_parts
 
         chosen = None if config or recipe else changes
         numbers = read_splits(splits)
-        train_parts(graph, made, chosen, engine, workers, address, numbers, out, save_every, timeout, json, log_format)
+        train_parts(
+            graph, resolved, chosen, engine, workers, address, numbers, out, save_every, timeout, json, log_format
+        )
         return
     loaded = options.load(graph)
     if not json:
         print_notes(reading_notes(loaded))
-    told = options.origin(graph)
+    origin = options.origin(graph)
     if config is None and recipe is None:
-        made = TrainConfig.of(**{**usual_settings(loaded, made.model), **changes})
-    loaded = judge_by(parts.split(loaded, told, made.seed, quiet=json), told, metric)
+        resolved = TrainConfig.of(**{**usual_settings(loaded, resolved.model), **changes})
+    loaded = judge_by(parts.split(loaded, origin, resolved.seed, quiet=json), origin, metric)
     if model == "auto":
         if out is None:
             raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
-        train_auto(loaded, out, budget, read_splits(splits), jobs, made.seed, told, json, refit=refit)
+        train_auto(loaded, out, budget, read_splits(splits), jobs, resolved.seed, origin, json, refit=refit)
         return
     numbers = read_splits(splits)
-    with helpers_ahead(loaded, [made], numbers, jobs), training_progress(made.model, loaded.metric) as tick:
+    with (
+        helpers_ahead(loaded, [resolved], numbers, jobs),
+        training_progress(resolved.model, loaded.metric) as tick,
+    ):
         result = run(
             loaded,
-            made,
+            resolved,
             out=out,
             splits=numbers,
             jobs=jobs,
             device=device,
             save_every=save_every,
-            source=told,
+            source=origin,
             tick=tick,
         )
-    for each in result["splits"]:
-        each.pop("probabilities", None)
+    for split_result in result["splits"]:
+        split_result.pop("probabilities", None)
     if json:
         print_json(result)
     else:
@@ -155,10 +160,10 @@ def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
 
     if origin not in ORIGINS:
         raise ConfigError(f"--recipe is {origin!r}; expected paper or ours")
-    found = recipe(model, dataset, origin)
-    if found is None:
+    chosen = recipe(model, dataset, origin)
+    if chosen is None:
         raise ConfigError(f"there is no {origin} recipe for {model} on {dataset}; leave --recipe out")
-    return dict(found.settings)
+    return dict(chosen.settings)
 
 
 def show(result: dict[str, Any], out: str | Path | None, note: str | None = None) -> None:

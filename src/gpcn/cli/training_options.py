@@ -131,15 +131,15 @@ def metric_note(graph: Graph) -> str | None:
 
 def read_settings(given: list[str] | None, option: str = "--set") -> dict[str, Any]:
     """`KEY=VALUE` texts as a mapping; values stay text and are checked by whoever knows their type."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for text in given or ():
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise ConfigError(f"{option} {text!r} is not of the form KEY=VALUE, such as hidden=512")
         if not name.strip().isidentifier():
             raise ConfigError(f"{option} {text!r} does not begin with a setting's name, such as hidden=512")
-        found[name.strip()] = value.strip()
-    return found
+        settings[name.strip()] = value.strip()
+    return settings
 
 
 def read_splits(text: str | None) -> list[int] | None:

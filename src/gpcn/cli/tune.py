@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphOptions, Json
+from gpcn.cli.options import GraphOptions, Json, option_given_besides
 from gpcn.cli.output import console, number, print_json, print_notes, safe, table
 from gpcn.cli.training_options import (
     MetricName,
@@ -25,7 +25,7 @@ from gpcn.errors import ConfigError
 from gpcn.tuning import require_search
 
 if TYPE_CHECKING:
-    from gpcn.tuning.wish import Wish
+    from gpcn.tuning.request import StudyRequest
 
 ENGINES = ("local", "ray")
 DEFAULT = "100"  # configurations
@@ -78,78 +78,76 @@ def tune(
     from gpcn.training.source import load_again, source_of
     from gpcn.tuning.budget import read_budget
     from gpcn.tuning.ledger import Ledger, read_header
+    from gpcn.tuning.request import StudyRequest, check_location, last_request
     from gpcn.tuning.schedule import Plan
     from gpcn.tuning.study import header
     from gpcn.tuning.summary import describe
-    from gpcn.tuning.wish import Wish, check_place, last_wish
 
     if engine not in ENGINES:
         raise ConfigError(f"--engine is {engine!r}; expected local or ray")
     if budget is not None:
         read_budget(budget)
-    if sum(each is not None for each in (graph, resume, show)) != 1:
+    if sum(named is not None for named in (graph, resume, show)) != 1:
         raise ConfigError("name one of: a GRAPH to search on, --resume DIR, --show DIR")
-    there = resume or show
-    if there is not None:
-        _refuse_what_a_study_has(context, there)
-        check_place(there, storage)
+    existing = resume or show
+    if existing is not None:
+        _refuse_what_a_study_has(context, existing)
+        check_location(existing, storage)
     if show is not None:
         _report(describe(Ledger.read(show, storage)), show, json)
         return
     if resume is not None:
-        folder, told = resume, read_header(resume)
-        loaded = load_again(source_of(told["graph"]), resume, mirror=options.mirror)
-        if loaded.fingerprint() != told["graph"]["fingerprint"]:
+        folder, description = resume, read_header(resume)
+        loaded = load_again(source_of(description["graph"]), resume, mirror=options.mirror)
+        if loaded.fingerprint() != description["graph"]["fingerprint"]:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:
         if out is None:
             raise ConfigError("a study needs a folder; name one with --out, such as --out studies/texas")
         folder = out
         wanted = model, space, read_settings(settings), _read_tried(tried)
-        _space(*wanted)  # a mistake is told before anything is loaded
-        place = str(graph)
-        loaded = options.load(place)
+        _space(*wanted)  # a mistake is an error before anything is loaded
+        graph_name = str(graph)
+        loaded = options.load(graph_name)
         chosen = _space(*wanted, directed=loaded.directed)
         if not json:
             print_notes(loaded.notes if loaded.preparation else ())
-        origin = options.origin(place)
+        origin = options.origin(graph_name)
         loaded = judge_by(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
-        told = header(loaded, chosen, plan, seed=seed or 0, source=origin)
-    asked = last_wish(folder)
-    wish = Wish.of(folder, budget or (asked.budget if resume and asked is not None else DEFAULT), storage)
-    ledger = _drive(folder, told, storage, loaded, engine, address, jobs, wish)
+        description = header(loaded, chosen, plan, seed=seed or 0, source=origin)
+    before = last_request(folder)
+    request = StudyRequest.of(folder, budget or (before.budget if resume and before is not None else DEFAULT), storage)
+    ledger = _drive(folder, description, storage, loaded, engine, address, jobs, request)
     _report(describe(ledger), folder, json)
 
 
 def _drive(
     folder: Path,
-    told: dict[str, Any],
+    description: dict[str, Any],
     storage: str | None,
     graph: Any,
     engine: str,
     address: str | None,
     jobs: int | None,
-    wish: Wish,
+    request: StudyRequest,
 ) -> Any:
     from gpcn.cli.ahead import started_ahead
     from gpcn.cli.progress import study_progress
-    from gpcn.locking import locked
     from gpcn.tuning.budget import read_budget
     from gpcn.tuning.executors.cluster import RayExecutor
     from gpcn.tuning.executors.local import LocalExecutor
-    from gpcn.tuning.ledger import Ledger
-    from gpcn.tuning.study import drive
+    from gpcn.tuning.study import drive, study_in
 
-    limit = read_budget(wish.budget)
-    with locked(folder):
-        ledger = Ledger.create(folder, {name: value for name, value in told.items() if name != "format"}, storage)
-        wish.keep(folder)
-        with started_ahead(engine == "local" and jobs != 1 and limit.lasts):
-            executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
-            with closing(executor), ledger.driven(), study_progress(limit) as watch:
-                drive(ledger, executor, limit, watch)
+    limit = read_budget(request.budget)
+    with (
+        study_in(folder, description, storage, request) as ledger,
+        started_ahead(engine == "local" and jobs != 1 and limit.lasts),
+    ):
+        executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
+        with closing(executor), study_progress(limit) as watch:
+            drive(ledger, executor, limit, watch)
     return ledger
 
 
@@ -179,39 +177,37 @@ def _space(
 
 def _refuse_what_a_study_has(context: typer.Context, folder: Path) -> None:
     """Options that say what a study is of are for a new one."""
-    for name in context.params.keys() - ANY_TIME:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = next(each.opts[-1] for each in context.command.params if each.name == name)
-            raise ConfigError(f"{option} is for a new study, and {folder} holds one; leave it out")
+    option = option_given_besides(context, ANY_TIME)
+    if option is not None:
+        raise ConfigError(f"{option} is for a new study, and {folder} holds one; leave it out")
 
 
 def _read_tried(given: list[str] | None) -> dict[str, list[str]]:
-    told = read_settings(given, "--try")
-    return {name: [part.strip() for part in values.split(",")] for name, values in told.items()}
+    settings = read_settings(given, "--try")
+    return {name: [part.strip() for part in values.split(",")] for name, values in settings.items()}
 
 
-def _report(found: dict[str, Any], folder: Path, json: bool) -> None:
+def _report(study: dict[str, Any], folder: Path, json: bool) -> None:
     if json:
-        print_json(found)
+        print_json(study)
         return
     from gpcn.training.metrics import definition
 
-    to, digits = console(), definition(found["metric"]).digits
-    states = ", ".join(f"{count} {state}" for state, count in found["states"].items() if count)
+    to, digits = console(), definition(study["metric"]).digits
+    states = ", ".join(f"{count} {state}" for state, count in study["states"].items() if count)
     to.print(
-        f"{found['configurations']} of {found['space']:,} configurations ({states}), "
-        f"{found['evaluations']} evaluations, {found['seconds']:,.0f} s of one core",
+        f"{study['configurations']} of {study['space']:,} configurations ({states}), "
+        f"{study['evaluations']} evaluations, {study['seconds']:,.0f} s of one core",
         highlight=False,
     )
     rows = table("#", "model", "val", "splits", "settings", numeric=("#", "val", "splits"))
-    for row in found["best"]:
+    for row in study["best"]:
         words = " ".join(f"{name}={value}" for name, value in {**row["settings"], "select": row["select"]}.items())
         rows.add_row(str(row["number"]), row["model"], number(row["score"], digits), str(row["splits"]), safe(words))
     to.print(rows, highlight=False)
-    if found["importance"]:
-        told = ", ".join(f"{name} {share:.0%}" for name, share in list(found["importance"].items())[:6])
-        to.print(f"what mattered: {told}", highlight=False)
-    for row in found["diverged"][:3]:
+    if study["importance"]:
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in list(study["importance"].items())[:6])
+        to.print(f"what mattered: {shares}", highlight=False)
+    for row in study["diverged"][:3]:
         to.print(f"[dim]#{row['number']} diverged: {safe(row['why'])}[/dim]", highlight=False)
     to.print(f"kept in {safe(folder)}; more with: gpcn tune --resume {safe(folder)} --budget 30m", highlight=False)

@@ -56,6 +56,14 @@ def read_npz(source: Path | bytes, name: str) -> Arrays:
         raise DataError(f"{name} is not a readable .npz archive ({brief}); it may be cut off or altered") from error
 
 
+def require_array(arrays: Arrays, key: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
+    """The array called `key`; `KeyError` without one, `ValueError` where it is of other kinds or dimensions."""
+    array = arrays[key]
+    if array.dtype.kind not in kinds or array.ndim != dimensions:
+        raise ValueError(f"{key} is {array.dtype} of shape {array.shape}, which no gpcn file has")
+    return array
+
+
 def _check_expansion(archive: zipfile.ZipFile, name: str) -> None:
     packed = sum(member.compress_size for member in archive.infolist())
     expanded = sum(member.file_size for member in archive.infolist())

@@ -52,11 +52,11 @@ def _parse(dataset: Dataset, source: Source, mirror: Path | None) -> Graph:
 
 
 def _check_size(graph: Graph, dataset: Dataset) -> None:
-    found = (graph.num_nodes, graph.num_features, graph.num_classes)
+    sizes = (graph.num_nodes, graph.num_features, graph.num_classes)
     expected = (dataset.nodes, dataset.features, dataset.classes)
-    if found != expected:
+    if sizes != expected:
         raise DataError(
-            f"{dataset.name} has {found[0]:,} nodes, {found[1]:,} features and {found[2]} classes; expected "
+            f"{dataset.name} has {sizes[0]:,} nodes, {sizes[1]:,} features and {sizes[2]} classes; expected "
             f"{expected[0]:,}, {expected[1]:,} and {expected[2]}; the file in the mirror is not the benchmark's"
         )
 

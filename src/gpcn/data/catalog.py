@@ -101,8 +101,8 @@ def entry(name: str) -> Dataset:
 
 @cache
 def _checksums() -> dict[str, dict[str, Any]]:
-    known: dict[str, dict[str, Any]] = json.loads((package_files("gpcn.data") / "checksums.json").read_text())
-    return known
+    checksums: dict[str, dict[str, Any]] = json.loads((package_files("gpcn.data") / "checksums.json").read_text())
+    return checksums
 
 
 def _geom_gcn_splits(name: str) -> tuple[str, ...]:

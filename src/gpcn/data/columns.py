@@ -1,4 +1,4 @@
-"""Which column of a users' table is what: as told, or by its usual name."""
+"""Which column of a users' table is what: as given, or by its usual name."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class Columns:
                 "name them with --source and --target"
             )
         weight = _find(names, self.weight, WEIGHTS, where, "--weight")
-        others = [name for name in names if name not in (source, target, weight)]
-        kind = None if lenient and self.type not in others else _find(others, self.type, TYPES, where, "--type")
+        remaining = [name for name in names if name not in (source, target, weight)]
+        kind = None if lenient and self.type not in remaining else _find(remaining, self.type, TYPES, where, "--type")
         return replace(self, source=source, target=target, weight=weight, type=kind)
 
     def names_ends(self, names: Sequence[str]) -> bool:

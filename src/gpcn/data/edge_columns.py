@@ -27,11 +27,11 @@ def relations(
     weights: npt.NDArray[Any] | None,
     *,
     undirected: bool,
-    known: Collection[str] = (),
+    earlier_types: Collection[str] = (),
 ) -> tuple[dict[str, sp.csr_array], str]:
-    """Edges by type, and a note where there are too many types to be types; `known` types may have no edges."""
+    """Edges by type, and a note where there are too many types to be types; `earlier_types` may have no edges."""
     words = values.without_missing_words(values.texts(kinds))
-    names = sorted({*pc.unique(words).to_pylist(), *("" if name == MISSING else name for name in known)})
+    names = sorted({*pc.unique(words).to_pylist(), *("" if name == MISSING else name for name in earlier_types)})
     if len(names) > MOST_TYPES:
         return {}, f"{len(names):,} different values are too many for types of edges; all edges count as one type"
     if len(names) < 2:
@@ -45,7 +45,7 @@ def relations(
     return matrices, ""
 
 
-def known_types(columns: Collection[str], column: str) -> list[str]:
+def types_counted_in(columns: Collection[str], column: str) -> list[str]:
     """The types that the degrees among `columns` of features were counted by."""
     starts = [f"links: log {side} by {column}=" for side in ("out-degree", "degree")]
     return [name.removeprefix(start) for name in columns for start in starts if name.startswith(start)]

@@ -118,12 +118,12 @@ def to_networkx(graph: Graph) -> nx.Graph:
     result: nx.Graph = nx.DiGraph() if graph.directed else nx.Graph()
     result.graph[PREPARED] = True
     roles = [_roles(split, graph.num_nodes) for split in graph.splits]
-    for place, identity in enumerate(ids):
-        attributes: dict[str, Any] = dict(zip(names, dense[place].tolist(), strict=True))
-        if graph.labels[place] != UNKNOWN:
-            label = int(graph.labels[place])
+    for node, identity in enumerate(ids):
+        attributes: dict[str, Any] = dict(zip(names, dense[node].tolist(), strict=True))
+        if graph.labels[node] != UNKNOWN:
+            label = int(graph.labels[node])
             attributes["label"] = graph.label_names[label] if graph.label_names else str(label)
-        attributes |= {f"split_{number}": role[place] for number, role in enumerate(roles) if role[place]}
+        attributes |= {f"split_{number}": role[node] for number, role in enumerate(roles) if role[node]}
         result.add_node(identity, **attributes)
     entries = graph.adjacency.tocoo()
     for source, target, value in zip(entries.row, entries.col, entries.data.tolist(), strict=True):

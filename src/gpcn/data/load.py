@@ -115,10 +115,10 @@ def find_pair(folder: Path) -> tuple[Path, Path | None]:
     """The tables of edges and of nodes in a folder."""
 
     def find(stem: str) -> Path | None:
-        found = [folder / f"{stem}{ending}" for ending in TABLES if (folder / f"{stem}{ending}").is_file()]
-        if len(found) > 1:
-            raise DataError(f"{folder} holds {found[0].name} and {found[1].name}; expected one of them")
-        return found[0] if found else None
+        files = [folder / f"{stem}{ending}" for ending in TABLES if (folder / f"{stem}{ending}").is_file()]
+        if len(files) > 1:
+            raise DataError(f"{folder} holds {files[0].name} and {files[1].name}; expected one of them")
+        return files[0] if files else None
 
     edges = find("edges")
     if edges is None:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from gpcn.atomic import replacing
 from gpcn.data import packed_text
-from gpcn.data.archives import Arrays, read_npz
+from gpcn.data.archives import Arrays, read_npz, require_array
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
 from gpcn.preparation.preparation import Preparation
@@ -54,7 +54,7 @@ def from_arrays(arrays: Arrays, name: str) -> Graph:
     """The graph in `arrays`, checked like any other."""
     meta = _meta(arrays, name)
     try:
-        labels = _require(arrays, "labels", "iu", 1)
+        labels = require_array(arrays, "labels", "iu", 1)
         fields: dict[str, Any] = {
             "adjacency": _matrix(arrays, "adjacency", (labels.size, labels.size)),
             "features": _feature_matrix(arrays),
@@ -121,7 +121,7 @@ def _save(stream: BinaryIO, arrays: Arrays) -> None:
 
 def _meta(arrays: Arrays, name: str) -> dict[str, Any]:
     try:
-        meta = json.loads(_require(arrays, "meta", "u", 1).tobytes().decode())
+        meta = json.loads(require_array(arrays, "meta", "u", 1).tobytes().decode())
     except (KeyError, ValueError, RecursionError) as error:
         raise DataError(f"{name} has no readable description; expected a file written by gpcn convert") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
@@ -146,10 +146,10 @@ def _meta(arrays: Arrays, name: str) -> dict[str, Any]:
 
 
 def _matrix(arrays: Arrays, key: str, shape: tuple[int, ...]) -> sp.csr_array:
-    indices, indptr = _require(arrays, f"{key}.indices", "iu", 1), _require(arrays, f"{key}.indptr", "iu", 1)
+    indices, indptr = require_array(arrays, f"{key}.indices", "iu", 1), require_array(arrays, f"{key}.indptr", "iu", 1)
     data = np.ones(indices.size, np.float32)
     if f"{key}.data" in arrays:
-        data = _require(arrays, f"{key}.data", "f", 1)
+        data = require_array(arrays, f"{key}.data", "f", 1)
     matrix = sp.csr_array((data, indices, indptr), shape=(int(shape[0]), int(shape[1])))
     matrix.check_format(full_check=True)
     return matrix
@@ -157,8 +157,8 @@ def _matrix(arrays: Arrays, key: str, shape: tuple[int, ...]) -> sp.csr_array:
 
 def _feature_matrix(arrays: Arrays) -> npt.NDArray[Any] | sp.csr_array:
     if "features" in arrays:
-        return _require(arrays, "features", "fiub", 2)
-    shape = _require(arrays, "features.shape", "iu", 1).tolist()
+        return require_array(arrays, "features", "fiub", 2)
+    shape = require_array(arrays, "features.shape", "iu", 1).tolist()
     if len(shape) != 2:
         raise ValueError(f"features.shape has {len(shape)} entries; expected 2")
     return _matrix(arrays, "features", tuple(shape))
@@ -175,14 +175,7 @@ def _roles(graph: Graph) -> npt.NDArray[np.uint8]:
 def _splits(arrays: Arrays, nodes: int) -> tuple[Split, ...]:
     if "splits" not in arrays:
         return ()
-    roles = _require(arrays, "splits", "u", 2)
+    roles = require_array(arrays, "splits", "u", 2)
     if roles.shape[1] != nodes or roles.max(initial=0) > len(ROLES):
         raise ValueError(f"splits has shape {roles.shape} or unknown codes; expected [S, {nodes}] of 0 to {len(ROLES)}")
     return tuple(Split(**{role: np.flatnonzero(row == code) for code, role in enumerate(ROLES, 1)}) for row in roles)
-
-
-def _require(arrays: Arrays, key: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
-    array = arrays[key]
-    if array.dtype.kind not in kinds or array.ndim != dimensions:
-        raise ValueError(f"{key} is {array.dtype} of shape {array.shape}, which no gpcn file has")
-    return array

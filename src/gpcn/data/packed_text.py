@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpcn.atomic import replacing
-from gpcn.data.archives import Arrays, read_npz
+from gpcn.data.archives import Arrays, read_npz, require_array
 from gpcn.errors import CheckpointError
 
 NODE_IDS = "node_ids"
@@ -30,7 +28,7 @@ def pack(texts: Sequence[str], key: str) -> Arrays:
 
 def unpack(arrays: Arrays, key: str) -> list[str]:
     """The texts that `pack` was given; a `ValueError` or `KeyError` where the arrays are not of that form."""
-    content, ends = _vector(arrays, f"{key}.text", "u"), _vector(arrays, f"{key}.ends", "iu")
+    content, ends = require_array(arrays, f"{key}.text", "u", 1), require_array(arrays, f"{key}.ends", "iu", 1)
     blob, stops = content.astype(np.uint8).tobytes(), ends.tolist()
     if not stops or stops[-1] != len(blob) or stops[0] < 0 or stops != sorted(stops):
         raise ValueError(f"the names in {key} do not fill their text")
@@ -56,10 +54,3 @@ def read_node_ids(path: Path) -> list[str]:
         return unpack(arrays, NODE_IDS)
     except (KeyError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged: it holds no readable node ids ({error})") from error
-
-
-def _vector(arrays: Arrays, key: str, kinds: str) -> npt.NDArray[Any]:
-    array = arrays[key]
-    if array.dtype.kind not in kinds or array.ndim != 1:
-        raise ValueError(f"{key} is {array.dtype} of shape {array.shape}, which no gpcn file has")
-    return array

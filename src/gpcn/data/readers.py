@@ -95,13 +95,13 @@ def planetoid(files: Files) -> Fields:
     load = {key: pickles.loads(part[key][1], part[key][0]) for key in ("allx", "tx", "ally", "ty", "graph")}
     test = np.array(part["index"][1].split(), dtype=np.int64)
     total = int(test.max()) + 1
-    known = len(load["ally"])
+    stored_in_order = len(load["ally"])
     words, classes = load["allx"].to_csr(), load["ally"].shape[1]
-    place = sp.csr_array((np.ones(test.size, np.float32), (test, np.arange(test.size))), shape=(total, test.size))
-    lift = sp.eye_array(total, known, format="csr", dtype=np.float32)
-    features = lift @ words + place @ load["tx"].to_csr()
+    restore = sp.csr_array((np.ones(test.size, np.float32), (test, np.arange(test.size))), shape=(total, test.size))
+    lift = sp.eye_array(total, stored_in_order, format="csr", dtype=np.float32)
+    features = lift @ words + restore @ load["tx"].to_csr()
     one_hot = np.zeros((total, classes))
-    one_hot[:known] = load["ally"]
+    one_hot[:stored_in_order] = load["ally"]
     one_hot[test] = load["ty"]
     pairs = [(node, other) for node, others in load["graph"].items() for other in others]
     return {

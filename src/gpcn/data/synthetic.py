@@ -88,7 +88,7 @@ def _draw_edges(
     sizes = np.bincount(labels, minlength=classes)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     nodes = labels.size
-    found: list[npt.NDArray[np.int64]] = []
+    edge_keys: list[npt.NDArray[np.int64]] = []
     for inside, share in ((True, homophily), (False, 1 - homophily)):
         keys = np.empty(0, dtype=np.int64)
         goal = round(wanted * share)
@@ -108,17 +108,17 @@ def _draw_edges(
                 f"{goal:,} edges {'inside' if inside else 'between'} classes were asked for, but {nodes:,} nodes in "
                 f"{classes} classes have room for few more than {keys.size:,}; lower the degree or move homophily"
             )
-        found.append(keys)
-    everything = np.concatenate(found)
+        edge_keys.append(keys)
+    everything = np.concatenate(edge_keys)
     return np.stack([everything // nodes, everything % nodes])
 
 
-def _other_class(own: IntVector, classes: int, mixing: Mixing, rng: np.random.Generator) -> IntVector:
+def _other_class(source_classes: IntVector, classes: int, mixing: Mixing, rng: np.random.Generator) -> IntVector:
     if mixing == "ring":
-        step = rng.choice(np.array([1, classes - 1]), size=own.size)
+        step = rng.choice(np.array([1, classes - 1]), size=source_classes.size)
     else:
-        step = rng.integers(1, classes, size=own.size)
-    return np.asarray((own + step) % classes, dtype=np.int64)
+        step = rng.integers(1, classes, size=source_classes.size)
+    return np.asarray((source_classes + step) % classes, dtype=np.int64)
 
 
 def _check(

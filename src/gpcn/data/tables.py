@@ -69,9 +69,9 @@ def assemble(
     if columns.type:
         kinds = ends.of(edges.data.column(columns.type))
         fitted = [column.name for column in preparation.columns] if preparation else []
-        known = edge_columns.known_types(fitted, columns.type)
+        earlier_types = edge_columns.types_counted_in(fitted, columns.type)
         relations, problem = edge_columns.relations(
-            kinds, ends.edges, count, weights, undirected=columns.undirected, known=known
+            kinds, ends.edges, count, weights, undirected=columns.undirected, earlier_types=earlier_types
         )
         notes += [f"edge column {columns.type!r}: {problem}"] if problem else []
     scored = preparation is not None and feature_names is None  # labels and splits of a table to be scored may be odd

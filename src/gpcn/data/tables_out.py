@@ -32,7 +32,7 @@ MOST_COLUMNS = 50_000  # that any tool opens as a table
 
 def write_tables(graph: Graph, folder: Path) -> None:
     """Write all three files, or none; an undirected edge is listed in both directions."""
-    _check_place(folder)
+    _check_folder(folder)
     ids = np.array(graph.node_ids or [str(number) for number in range(graph.num_nodes)], dtype=object)
     for identity in ids:
         if identity != identity.strip() or not identity or "\0" in identity:
@@ -66,15 +66,15 @@ def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str,
     if not path.is_file():
         return columns, {}
     try:
-        told = json.loads(path.read_text())
-        if told["format"] == UNFINISHED:
+        metadata = json.loads(path.read_text())
+        if metadata["format"] == UNFINISHED:
             raise DataError(
                 f"{folder} holds parts of two graphs, for whoever wrote it was stopped in between; write it again, or "
                 "delete graph.json to read the tables as they are"
             )
-        fine = told["format"] == FORMAT and isinstance(told["name"], str) and told["metric"] in METRICS
-        classes = tuple(str(name) for name in told["classes"])
-        features = told.get("features")
+        fine = metadata["format"] == FORMAT and isinstance(metadata["name"], str) and metadata["metric"] in METRICS
+        classes = tuple(str(name) for name in metadata["classes"])
+        features = metadata.get("features")
         names = None if features is None else tuple(str(name) for name in features)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} is not readable; delete it to read the tables by themselves") from error
@@ -82,12 +82,12 @@ def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str,
         raise DataError(f"{path} does not describe gpcn tables; delete it to read the tables by themselves")
     if columns.label is None:
         columns = Columns(**{**vars(columns), "classes": classes})
-    described: dict[str, Any] = {"name": told["name"], "metric": told["metric"]}
+    described: dict[str, Any] = {"name": metadata["name"], "metric": metadata["metric"]}
     if names is not None:
         columns = replace(columns, structure="none")
         described |= {"feature_names": names, "preparation": None}
-        if told.get("preparation") is not None:
-            described["preparation"] = Preparation.from_json(told["preparation"], str(path))
+        if metadata.get("preparation") is not None:
+            described["preparation"] = Preparation.from_json(metadata["preparation"], str(path))
     return columns, described
 
 
@@ -96,10 +96,10 @@ def feature_titles(graph: Graph) -> list[str]:
     taken = {"source", "target", *IDS, *LABELS}
     names = graph.feature_names or [f"feature_{number}" for number in range(graph.num_features)]
     titles: dict[str, None] = {}  # in order, and quick to ask whether a name is taken
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         clean = " ".join(name.split())
         unsafe = not clean or clean.lower() in taken or SPLIT_NAME.fullmatch(clean) or UNNAMED.fullmatch(clean)
-        title = f"feature_{place} {clean}".strip() if unsafe or clean in titles else clean
+        title = f"feature_{index} {clean}".strip() if unsafe or clean in titles else clean
         while title in titles:
             title += "_"
         titles[title] = None
@@ -119,7 +119,7 @@ def _edge_rows(graph: Graph, ids: np.ndarray) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _check_place(folder: Path) -> None:
+def _check_folder(folder: Path) -> None:
     for stem in ("edges", "nodes"):
         for suffix in SUFFIXES:
             other = folder / f"{stem}{suffix}"
@@ -129,11 +129,11 @@ def _check_place(folder: Path) -> None:
 
 def _description(graph: Graph) -> str:
     classes = graph.label_names or [str(number) for number in range(graph.num_classes)]
-    told: dict[str, Any] = {"format": FORMAT, "name": graph.name, "metric": graph.metric, "classes": classes}
-    told["features"] = list(graph.feature_names or feature_titles(graph))
+    metadata: dict[str, Any] = {"format": FORMAT, "name": graph.name, "metric": graph.metric, "classes": classes}
+    metadata["features"] = list(graph.feature_names or feature_titles(graph))
     if graph.preparation is not None:
-        told["preparation"] = graph.preparation.to_json()
-    return json.dumps(told, indent=1) + "\n"
+        metadata["preparation"] = graph.preparation.to_json()
+    return json.dumps(metadata, indent=1) + "\n"
 
 
 def _node_rows(graph: Graph, ids: np.ndarray, titles: list[str], rows: slice) -> pa.Table:

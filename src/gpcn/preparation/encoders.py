@@ -49,8 +49,8 @@ def _is_fine(name: str, value: Any) -> bool:
     if name == "idf":
         return isinstance(value, tuple) and all(map(_is_number, value))
     if name in ("levels", "tags", "words", "parts"):
-        known = name != "parts" or set(value) <= set(CALENDAR)
-        return isinstance(value, tuple) and all(isinstance(item, str) for item in value) and known
+        recognized = name != "parts" or set(value) <= set(CALENDAR)
+        return isinstance(value, tuple) and all(isinstance(item, str) for item in value) and recognized
     if name == "scale":
         return value in get_args(Scale)
     return isinstance(value, str) or (name == "separator" and value is None)

@@ -30,7 +30,7 @@ from gpcn.tuning.outcomes import checked_outcome, with_checksum
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
-from gpcn.tuning.storage import file_of, open_storage, place_of, sentences
+from gpcn.tuning.storage import file_of, location_of, open_storage, storage_errors
 from gpcn.tuning.tasks import Outcome, Task
 from gpcn.types import METRICS
 
@@ -59,36 +59,38 @@ class Ledger:
     @classmethod
     def create(cls, folder: Path, header: Mapping[str, Any], url: str | None = None) -> Ledger:
         """A new study, or the one that is there if it is the same."""
-        told, known = json.loads(json.dumps({**header, "format": FORMAT})), None
-        told["graph"]["source"] = with_relative_paths(told["graph"]["source"], folder)
+        wanted, existing = json.loads(json.dumps({**header, "format": FORMAT})), None
+        wanted["graph"]["source"] = with_relative_paths(wanted["graph"]["source"], folder)
         file = folder / "study.json"
         if file.exists():
-            known = read_header(folder)
-            before, now = (_without_source(_in_current_names(header)) for header in (known, told))
+            existing = read_header(folder)
+            before, now = (_without_source(_in_current_names(header)) for header in (existing, wanted))
             different = [name for name in now if before.get(name) != now[name]]
             if different:
                 raise ConfigError(
                     f"{folder} holds another study (its {', '.join(different)} differ); choose another --out"
                 )
-            told = known | {"graph": {**known["graph"], "source": told["graph"]["source"] or known["graph"]["source"]}}
+            wanted = existing | {
+                "graph": {**existing["graph"], "source": wanted["graph"]["source"] or existing["graph"]["source"]}
+            }
         refuse_other_kinds(folder, "study.json")
         storage = open_storage(folder, url)
-        if not file.exists() or told != known:
-            write_sealed(file, told, indent=1)
-        return cls._begun(folder, storage, url)
+        if not file.exists() or wanted != existing:
+            write_sealed(file, wanted, indent=1)
+        return cls._created_or_existing(folder, storage, url)
 
     @classmethod
     def open(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there."""
         read_header(folder)
-        return cls._begun(folder, open_storage(folder, url), url)
+        return cls._created_or_existing(folder, open_storage(folder, url), url)
 
     @classmethod
-    def _begun(cls, folder: Path, storage: BaseStorage, url: str | None) -> Ledger:
+    def _created_or_existing(cls, folder: Path, storage: BaseStorage, url: str | None) -> Ledger:
         header = read_header(folder)
-        with sentences(folder, url), suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
+        with storage_errors(folder, url), suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
             storage.create_new_study([StudyDirection.MAXIMIZE], _name(header))
-        return cls._found(folder, header, storage, url)
+        return cls._existing(folder, header, storage, url)
 
     @classmethod
     def read(cls, folder: Path, url: str | None = None) -> Ledger:
@@ -100,15 +102,15 @@ class Ledger:
                 f"{folder} has no evaluations at {file}: it was not begun, or lives in another storage; name that with "
                 "--storage"
             )
-        return cls._found(folder, header, open_storage(folder, url), url)
+        return cls._existing(folder, header, open_storage(folder, url), url)
 
     @classmethod
-    def _found(cls, folder: Path, header: dict[str, Any], storage: BaseStorage, url: str | None) -> Ledger:
-        with sentences(folder, url):
+    def _existing(cls, folder: Path, header: dict[str, Any], storage: BaseStorage, url: str | None) -> Ledger:
+        with storage_errors(folder, url):
             try:
                 study = storage.get_study_id_from_name(_name(header))
             except KeyError as error:
-                raise CheckpointError(f"the study of {folder} is not at {place_of(folder, url)}") from error
+                raise CheckpointError(f"the study of {folder} is not at {location_of(folder, url)}") from error
             return cls(folder, header, storage, study, url=url)
 
     @property
@@ -128,7 +130,7 @@ class Ledger:
         with leased(self._storage, _name(self.header)) as lease:
             self._lease = lease
             self.trials.clear()
-            with self._reported():
+            with self._storage_access():
                 self._read()  # what somebody else wrote before it was ours
             try:
                 yield
@@ -137,10 +139,10 @@ class Ledger:
 
     def add(self, number: int, generation: int, point: dict[str, Any]) -> Trial:
         """A new configuration."""
-        known = distributions(self.space)
+        dimensions = distributions(self.space)
         about = {"generation": generation, "gpcn_number": number}
-        frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=known, user_attrs=about)
-        with self._reported():
+        frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=dimensions, user_attrs=about)
+        with self._storage_access():
             self._ids[number] = self._storage.create_new_trial(self._study, template_trial=frozen)
         trial = Trial(number, generation, point, self.space.config(point, seed=self.seed), metric=self.metric)
         self.trials.append(trial)
@@ -152,7 +154,7 @@ class Ledger:
         trial = self.trials[task.trial]
         if task.key in trial.outcomes:
             return
-        with self._reported():
+        with self._storage_access():
             self._storage.set_trial_user_attr(self._ids[task.trial], task.key, with_checksum(outcome))
         trial.outcomes[task.key] = outcome
 
@@ -162,16 +164,16 @@ class Ledger:
             return
         identity = self._ids[trial.number]
         values = [value] if state == "complete" and value is not None else None
-        with self._reported():
+        with self._storage_access():
             if value is not None:
                 self._storage.set_trial_intermediate_value(identity, level, value)
             self._storage.set_trial_state_values(identity, ENDS[state], values)
         trial.state, trial.value = state, value
 
     @contextmanager
-    def _reported(self) -> Iterator[None]:
+    def _storage_access(self) -> Iterator[None]:
         """Reading or writing, by who may; what goes wrong with the storage is one sentence."""
-        with sentences(self.folder, self._url):
+        with storage_errors(self.folder, self._url):
             if self._lease is not None:
                 self._lease.check()
             yield
@@ -244,9 +246,9 @@ def read_header(folder: Path) -> dict[str, Any]:
     return header
 
 
-def _check_header(told: dict[str, Any]) -> None:
-    space, plan, about = Space.from_json(told["space"]), Plan.from_json(told["plan"]), told["graph"]
-    if not space.models or any(not values for each in space.choices.values() for values in each.values()):
+def _check_header(header: dict[str, Any]) -> None:
+    space, plan, about = Space.from_json(header["space"]), Plan.from_json(header["plan"]), header["graph"]
+    if not space.models or any(not values for choices in space.choices.values() for values in choices.values()):
         raise ValueError("its space is empty")
     for model in space.models:
         space.config(space.point(model, {}))
@@ -254,9 +256,9 @@ def _check_header(told: dict[str, Any]) -> None:
     whole = all(type(size) is int and size >= 1 for size in numbers)
     if not plan.rungs or not whole or not all(type(s) is int and s >= 0 for rung in plan.rungs for s in rung.splits):
         raise ValueError("its plan cannot be followed")
-    count()(told["seed"], "seed")
-    list_of(record)(told["first"], "first")
-    for point in told["first"]:
+    count()(header["seed"], "seed")
+    list_of(record)(header["first"], "first")
+    for point in header["first"]:
         space.config(point)
     if not all(isinstance(about[name], str) for name in ("name", "fingerprint", "metric")):
         raise ValueError("it does not say what graph it is about")

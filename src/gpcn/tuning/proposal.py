@@ -27,7 +27,7 @@ def propose(space: Space, past: Sequence[Trial], number: int, seed: int) -> dict
 
     The same past, number and seed give the same point, in whatever process.
     """
-    known = distributions(space)
+    dimensions = distributions(space)
     sampler = optuna.samplers.TPESampler(
         seed=int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
         multivariate=True,
@@ -39,10 +39,10 @@ def propose(space: Space, past: Sequence[Trial], number: int, seed: int) -> dict
         study = optuna.create_study(direction="maximize", sampler=sampler)
         if past:
             worst = min([WORST, *(trial.value for trial in past if trial.value is not None)])  # gains of a loss are < 0
-            study.add_trials([_finished(trial, known, worst) for trial in past])
-        return dict(study.ask(known).params)
+            study.add_trials([_finished(trial, dimensions, worst) for trial in past])
+        return dict(study.ask(dimensions).params)
 
 
-def _finished(trial: Trial, known: dict[str, BaseDistribution], worst: float) -> FrozenTrial:
+def _finished(trial: Trial, dimensions: dict[str, BaseDistribution], worst: float) -> FrozenTrial:
     value = worst if trial.value is None else trial.value
-    return create_trial(state=TrialState.COMPLETE, value=value, params=trial.point, distributions=known)
+    return create_trial(state=TrialState.COMPLETE, value=value, params=trial.point, distributions=dimensions)

@@ -58,9 +58,9 @@ class Plan:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: Any) -> Plan:
+    def from_json(cls, plan: Any) -> Plan:
         """As `describe` gave it."""
-        return cls(told["size"], tuple(Rung(tuple(r["splits"]), r["epochs"], r["keep"]) for r in told["rungs"]))
+        return cls(plan["size"], tuple(Rung(tuple(r["splits"]), r["epochs"], r["keep"]) for r in plan["rungs"]))
 
 
 @dataclass
@@ -87,25 +87,25 @@ class Trial:
 
     def task(self, split: int, epochs: int) -> Task:
         """Its evaluation on `split`."""
-        told = self.config.to_json()
-        told["training"] = {**told["training"], "epochs": epochs}
-        return Task(self.number, TrainConfig.from_json(told), split)
+        config = self.config.to_json()
+        config["training"] = {**config["training"], "epochs": epochs}
+        return Task(self.number, TrainConfig.from_json(config), split)
 
     def outcome(self, split: int, rung: Rung, plan: Plan) -> Outcome | None:
         """What is known of `split` at `rung`: also a shorter one that ended by itself, for it would again."""
-        for each in plan.rungs:
-            found = self.outcomes.get(key_of(split, each.epochs))
-            if found is not None and (each.epochs == rung.epochs or found.get("epochs", 0) < each.epochs):
-                return found
+        for other in plan.rungs:
+            outcome = self.outcomes.get(key_of(split, other.epochs))
+            if outcome is not None and (other.epochs == rung.epochs or outcome.get("epochs", 0) < other.epochs):
+                return outcome
         return None
 
     def score(self, rung: Rung, plan: Plan) -> tuple[float, str] | None:
         """The mean gain over the rung's splits under the better rule, and that rule; `None` where one failed."""
         outcomes = [self.outcome(split, rung, plan) for split in rung.splits]
-        known = [each for each in outcomes if each is not None]
-        if len(known) < len(outcomes) or any("failed" in each for each in known):
+        recorded = [outcome for outcome in outcomes if outcome is not None]
+        if len(recorded) < len(outcomes) or any("failed" in outcome for outcome in recorded):
             return None
-        means = {rule: gain(self.metric, float(np.mean([each[rule] for each in known]))) for rule in RULES}
+        means = {rule: gain(self.metric, float(np.mean([outcome[rule] for outcome in recorded]))) for rule in RULES}
         rule = max(RULES, key=lambda name: means[name])
         return means[rule], rule
 

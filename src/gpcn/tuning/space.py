@@ -88,11 +88,11 @@ class Space:
 
     def dimensions(self) -> Choices:
         """Every dimension with its values; `model` first where there are several."""
-        found: Choices = {"model": self.models} if len(self.models) > 1 else {}
+        dimensions: Choices = {"model": self.models} if len(self.models) > 1 else {}
         for model in self.models:
             for name, values in self.choices[model].items():
-                found[self._dimension(model, name)] = values
-        return found
+                dimensions[self._dimension(model, name)] = values
+        return dimensions
 
     def size(self) -> int:
         """How many different configurations there are."""
@@ -101,16 +101,16 @@ class Space:
     def shuffled(self, seed: int) -> Iterator[dict[str, Any]]:
         """Every point once, in an order that the seed decides."""
         order = np.random.default_rng(seed).permutation(self.size()) if self.size() <= MOST_SHUFFLED else None
-        for place in range(self.size()) if order is None else order:
-            left = int(place)
+        for index in range(self.size()) if order is None else order:
+            offset = int(index)
             for model in self.models:
                 sizes = [len(values) for values in self.choices[model].values()]
-                if left < math.prod(sizes):
-                    numbers = np.unravel_index(left, sizes) if sizes else ()
+                if offset < math.prod(sizes):
+                    numbers = np.unravel_index(offset, sizes) if sizes else ()
                     named = zip(self.choices[model].items(), numbers, strict=True)
                     yield self.point(model, {name: values[number] for (name, values), number in named})
                     break
-                left -= math.prod(sizes)
+                offset -= math.prod(sizes)
 
     def config(self, point: Mapping[str, Any], *, seed: int = 0) -> TrainConfig:
         """The configuration at `point`; dimensions of other models are passed over."""
@@ -122,28 +122,29 @@ class Space:
 
     def point(self, model: str, settings: Mapping[str, Value]) -> dict[str, Value]:
         """The point at which `model` has these settings; what is not said is the first choice."""
-        found: dict[str, Value] = {"model": model} if len(self.models) > 1 else {}
+        point: dict[str, Value] = {"model": model} if len(self.models) > 1 else {}
         for name, values in self.dimensions().items():
             if name != "model":
                 short = name.removeprefix(f"{model}:")
-                found[name] = settings[short] if settings.get(short) in values else values[0]
-        return found
+                point[name] = settings[short] if settings.get(short) in values else values[0]
+        return point
 
     def describe(self) -> dict[str, Any]:
         """For JSON; `from_json` reads it."""
         return {"models": list(self.models), "choices": self.choices, "fixed": dict(self.fixed)}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Space:
+    def from_json(cls, space: Mapping[str, Any]) -> Space:
         """As `describe` gave it."""
         choices = {
-            model: {name: tuple(values) for name, values in mine.items()} for model, mine in told["choices"].items()
+            model: {name: tuple(values) for name, values in model_choices.items()}
+            for model, model_choices in space["choices"].items()
         }
-        return cls(tuple(told["models"]), choices, dict(told["fixed"]))
+        return cls(tuple(space["models"]), choices, dict(space["fixed"]))
 
     def _dimension(self, model: str, name: str) -> str:
-        others = {self.choices[other][name] for other in self.models if name in self.choices[other]}
-        return name if len(others) == 1 else f"{model}:{name}"
+        ranges = {self.choices[other][name] for other in self.models if name in self.choices[other]}
+        return name if len(ranges) == 1 else f"{model}:{name}"
 
 
 def models_of(name: str) -> tuple[str, ...]:
@@ -167,7 +168,9 @@ def _declared(declared: Mapping[str, Hyperparameter], kind: str, directed: bool)
 
 
 def _refuse_unknown(models: Sequence[str], names: Sequence[str]) -> None:
-    known = {name for model in models for name in declared_settings(model)}
+    settings = {name for model in models for name in declared_settings(model)}
     for name in names:
-        if name not in known:
-            raise ConfigError(f"{' and '.join(models)} have no setting {name!r}; {near_matches(name, sorted(known))}")
+        if name not in settings:
+            raise ConfigError(
+                f"{' and '.join(models)} have no setting {name!r}; {near_matches(name, sorted(settings))}"
+            )

@@ -29,16 +29,16 @@ def open_storage(folder: Path, url: str | None) -> BaseStorage:
     if url is not None:  # a server's connections are few, and a search needs one for a moment now and then
         options = {"poolclass": NullPool}
     try:
-        return _opened(url or f"sqlite:///{(folder / 'study.db').resolve()}", options)
+        return _open(url or f"sqlite:///{(folder / 'study.db').resolve()}", options)
     except ImportError as error:
-        place = place_of(folder, url)
-        raise ConfigError(f"there is no driver for {place}; for PostgreSQL {how_to_install('postgres')}") from error
+        location = location_of(folder, url)
+        raise ConfigError(f"there is no driver for {location}; for PostgreSQL {how_to_install('postgres')}") from error
     except Exception as error:
-        told = str(error).splitlines()[0] if url is None or isinstance(error, GpcnError) else type(error).__name__
-        raise CheckpointError(f"the study cannot be opened at {place_of(folder, url)}: {told}") from error
+        reason = str(error).splitlines()[0] if url is None or isinstance(error, GpcnError) else type(error).__name__
+        raise CheckpointError(f"the study cannot be opened at {location_of(folder, url)}: {reason}") from error
 
 
-def _opened(url: str, options: dict[str, Any]) -> BaseStorage:
+def _open(url: str, options: dict[str, Any]) -> BaseStorage:
     """Open the storage; where another process is just creating its tables, wait for it."""
     attempt = 1
     while True:
@@ -54,7 +54,7 @@ def _opened(url: str, options: dict[str, Any]) -> BaseStorage:
 
 
 @contextmanager
-def sentences(folder: Path, url: str | None) -> Iterator[None]:
+def storage_errors(folder: Path, url: str | None) -> Iterator[None]:
     """Whatever a damaged or unreachable storage makes of itself, in one sentence."""
     try:
         yield
@@ -62,10 +62,11 @@ def sentences(folder: Path, url: str | None) -> Iterator[None]:
         raise
     except Exception as error:
         cause = _innermost(error)
-        told = " ".join(str(cause).split())[:200]
-        full = "; free some space, and the same command goes on" if "disk is full" in told else ""
+        reason = " ".join(str(cause).split())[:200]
+        full = "; free some space, and the same command goes on" if "disk is full" in reason else ""
         raise CheckpointError(
-            f"the study at {place_of(folder, url)} cannot be read or written ({type(cause).__name__}: {told}){full}"
+            f"the study at {location_of(folder, url)} cannot be read or written "
+            f"({type(cause).__name__}: {reason}){full}"
         ) from error
 
 
@@ -79,19 +80,19 @@ def _innermost(error: BaseException) -> BaseException:
 def file_of(url: str) -> Path | None:
     """The file of an SQLite address, where it is one."""
     try:
-        known = make_url(url)
+        address = make_url(url)
     except ArgumentError:
         return None
-    return Path(known.database) if known.get_backend_name() == "sqlite" and known.database else None
+    return Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
 
 
-def place_of(folder: Path, url: str | None) -> str:
+def location_of(folder: Path, url: str | None) -> str:
     """Where a study is, without what only its owner should see."""
     if url is None:
         return str(folder / "study.db")
     try:
-        known = make_url(url)
+        address = make_url(url)
     except (ArgumentError, ValueError):
         return url.partition(":")[0][:20]
-    host = (known.host or "").rpartition("@")[2] or None  # a password may hold the sign that ends it
-    return URL.create(known.drivername, host=host, port=known.port, database=known.database).render_as_string()
+    host = (address.host or "").rpartition("@")[2] or None  # a password may hold the sign that ends it
+    return URL.create(address.drivername, host=host, port=address.port, database=address.database).render_as_string()

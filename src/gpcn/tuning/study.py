@@ -7,7 +7,8 @@ study that was killed, or ran on other machines, makes the same evaluations as o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import propose
+from gpcn.tuning.request import StudyRequest
 from gpcn.tuning.schedule import Plan, Trial, advance
 from gpcn.tuning.space import Space
 from gpcn.tuning.tasks import Task
@@ -51,6 +53,22 @@ def header(
         "seed": seed,
         "first": list(first),
     }
+
+
+@contextmanager
+def study_in(
+    folder: Path, description: Mapping[str, Any], storage: str | None, request: StudyRequest | None = None
+) -> Iterator[Ledger]:
+    """The study in `folder`, a new one or the one that is there, kept from other drivers meanwhile.
+
+    `request` is written down before another driver can be in the way: it says where the study is.
+    """
+    with locked(folder):
+        ledger = Ledger.create(folder, description, storage)
+        if request is not None:
+            request.keep(folder)
+        with ledger.driven():
+            yield ledger
 
 
 def drive(ledger: Ledger, executor: Executor, budget: Budget, watch: Watch | None = None) -> None:
@@ -90,13 +108,13 @@ def _generation(ledger: Ledger, budget: Budget) -> list[Trial]:
     most = budget.configurations if budget.configurations is not None else ledger.space.size()
     most = min(most, ledger.space.size())
     current = ledger.trials[-1].generation if ledger.trials else 0
-    mine = [trial for trial in ledger.trials if trial.generation == current]
-    if mine and all(trial.state != "running" for trial in mine):
-        current, mine = current + 1, []
+    trials = [trial for trial in ledger.trials if trial.generation == current]
+    if trials and all(trial.state != "running" for trial in trials):
+        current, trials = current + 1, []
     past = [trial for trial in ledger.trials if trial.generation < current]
-    while len(mine) < _wanted(ledger, current, most):
-        mine.append(_new(ledger, past, current))
-    return mine
+    while len(trials) < _wanted(ledger, current, most):
+        trials.append(_new(ledger, past, current))
+    return trials
 
 
 def _wanted(ledger: Ledger, generation: int, most: int) -> int:
@@ -142,10 +160,7 @@ def tune(
     watch: Watch | None = None,
 ) -> Ledger:
     """Start the study in `out`, with the points `first`, or go on with it."""
-    folder = Path(out)
-    with locked(folder):
-        told = header(graph, space, plan, seed=seed, source=source, first=first)
-        ledger = Ledger.create(folder, told, storage)
-        with ledger.driven():
-            drive(ledger, executor, budget, watch)
+    description = header(graph, space, plan, seed=seed, source=source, first=first)
+    with study_in(Path(out), description, storage) as ledger:
+        drive(ledger, executor, budget, watch)
     return ledger

@@ -28,8 +28,8 @@ def describe(ledger: Ledger, top: int = 10) -> dict[str, Any]:
         "configurations": len(ledger.trials),
         "states": {state: states.count(state) for state in ("complete", "pruned", "diverged", "running")},
         "evaluations": sum(len(trial.outcomes) for trial in ledger.trials),
-        "seconds": round(sum(each["seconds"] for trial in ledger.trials for each in trial.outcomes.values()), 1),
-        "best": [_row(ledger, *each) for each in ranking[:top]],
+        "seconds": round(sum(outcome["seconds"] for trial in ledger.trials for outcome in trial.outcomes.values()), 1),
+        "best": [_row(ledger, *ranked) for ranked in ranking[:top]],
         "diverged": [
             {"number": trial.number, "why": _why(trial.outcomes), "settings": trial.point}
             for trial in ledger.trials
@@ -58,26 +58,26 @@ def importance(ledger: Ledger) -> dict[str, float]:
     varied = [name for name in ledger.space.dimensions() if len({trial.point[name] for trial in scored}) > 1]
     if len(scored) < ENOUGH or len({trial.value for trial in scored}) < 2 or not varied:
         return {}
-    known = distributions(ledger.space)
+    dimensions = distributions(ledger.space)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study = optuna.create_study(direction="maximize")
         study.add_trials(
             [
-                create_trial(state=TrialState.COMPLETE, value=trial.value, params=trial.point, distributions=known)
+                create_trial(state=TrialState.COMPLETE, value=trial.value, params=trial.point, distributions=dimensions)
                 for trial in scored
             ]
         )
         judge = optuna.importance.FanovaImportanceEvaluator(seed=ledger.seed)
-        found = optuna.importance.get_param_importances(study, evaluator=judge, params=varied)
-    return {name: round(float(value), 4) for name, value in found.items()}
+        importances = optuna.importance.get_param_importances(study, evaluator=judge, params=varied)
+    return {name: round(float(value), 4) for name, value in importances.items()}
 
 
 def _row(ledger: Ledger, trial: Any, score: float, rule: str) -> dict[str, Any]:
     config = trial.config
     rung = ledger.plan.rungs[trial.furthest(ledger.plan)[0]]
-    known = [trial.outcome(split, rung, ledger.plan)["test"][rule] for split in rung.splits]
-    tests = [value for value in known if value is not None]
+    scores = [trial.outcome(split, rung, ledger.plan)["test"][rule] for split in rung.splits]
+    tests = [value for value in scores if value is not None]
     return {
         "number": trial.number,
         "state": trial.state,
@@ -91,4 +91,4 @@ def _row(ledger: Ledger, trial: Any, score: float, rule: str) -> dict[str, Any]:
 
 
 def _why(outcomes: dict[str, dict[str, Any]]) -> str:
-    return next((each["failed"] for each in outcomes.values() if "failed" in each), "")
+    return next((outcome["failed"] for outcome in outcomes.values() if "failed" in outcome), "")

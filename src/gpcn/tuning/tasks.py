@@ -98,18 +98,18 @@ class Evaluator:
         start = time.perf_counter()
         try:
             with memory_limits(f"{task.config.model} on {self.graph.name}"):
-                found = task.perform(self, until)
+                outcome = task.perform(self, until)
         except TimeOver:
             raise
         except TrainingError as error:
-            found = {"failed": str(error)}
+            outcome = {"failed": str(error)}
         except GpcnError as error:
-            found = {"refused": str(error)}
+            outcome = {"refused": str(error)}
         except Exception as error:
-            found = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
+            outcome = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
         finally:
             torch.set_num_threads(before)
-        return found | {"seconds": round(time.perf_counter() - start, 3)}
+        return outcome | {"seconds": round(time.perf_counter() - start, 3)}
 
     def problem(self, config: TrainConfig) -> Problem:
         """The graph as `config` wants it, prepared once."""
@@ -121,14 +121,14 @@ class Evaluator:
         return self._prepared[key]
 
 
-def _checked(found: Outcome, task: Task, metric: str) -> Outcome:
+def _checked(scores: Outcome, task: Task, metric: str) -> Outcome:
     """Nothing that is no number gets into a study: without a score it has failed, a test score may be undefined."""
-    if not (math.isfinite(found["loss"]) and math.isfinite(found["metric"])):
+    if not (math.isfinite(scores["loss"]) and math.isfinite(scores["metric"])):
         from gpcn.training.metrics import definition
 
         title = definition(metric).title
         raise TrainingError(
             f"the validation nodes of split {task.split} have no score: all of one class, where {title} needs two"
         )
-    tests = {rule: score if math.isfinite(score) else None for rule, score in found["test"].items()}
-    return {**found, "test": tests}
+    tests = {rule: score if math.isfinite(score) else None for rule, score in scores["test"].items()}
+    return {**scores, "test": tests}

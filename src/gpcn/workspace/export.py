@@ -11,7 +11,6 @@ Of what `auto` chose, every member has a folder like that, and `about.json` says
 from __future__ import annotations
 
 import io
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpcn.atomic import replacing
+from gpcn.atomic import replacing, write_json
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.nn import zoo
@@ -64,7 +63,7 @@ def export_folder(
         for run in distinct
     ]
     about = {"format": FORMAT, "gives": "the mean of the members' probabilities by their shares", "members": members}
-    _write_json(target / "about.json", about)
+    write_json(target / "about.json", about)
     return {"out": str(target), **about}
 
 
@@ -96,7 +95,9 @@ def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
         "graph": graph.name,
         "classes": list(run.label_names()),
         "features": run.graph["feature_names"],
-        "inputs": [{"name": name, "shape": list(one.shape), "type": str(one.dtype)} for name, one in named.items()],
+        "inputs": [
+            {"name": name, "shape": list(tensor.shape), "type": str(tensor.dtype)} for name, tensor in named.items()
+        ],
         "operators": list(module.operators),
         "any_graph": any_graph,
         "gives": "probabilities, a row per node and a column per class",
@@ -109,13 +110,8 @@ def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
     with replacing(out / "model.pt2") as stream:
         stream.write(stored.getbuffer())
     with replacing(out / "inputs.npz") as stream:
-        arrays = {name: one.numpy() for name, one in named.items()}
+        arrays = {name: tensor.numpy() for name, tensor in named.items()}
         np.savez_compressed(stream, allow_pickle=False, probabilities=probabilities.numpy(), **arrays)
-    _write_json(out / "nodes.json", list(graph.node_ids or map(str, range(graph.num_nodes))))
-    _write_json(out / "about.json", about)
+    write_json(out / "nodes.json", list(graph.node_ids or map(str, range(graph.num_nodes))))
+    write_json(out / "about.json", about)
     return about
-
-
-def _write_json(path: Path, payload: Any) -> None:
-    with replacing(path) as stream:
-        stream.write(json.dumps(payload, indent=1, allow_nan=False).encode())

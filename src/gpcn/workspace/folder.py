@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gpcn import explanation
 from gpcn.data.object_storage import local_copy
 from gpcn.errors import ConfigError
@@ -18,7 +16,6 @@ from gpcn.graph import Graph
 from gpcn.training import prediction
 from gpcn.training import threshold as thresholds
 from gpcn.training.drift import measure_drift
-from gpcn.training.evaluation import evaluate
 from gpcn.training.folders import followed
 from gpcn.training.judged import with_rule
 from gpcn.training.out_of_fold import predict_out_of_fold
@@ -26,8 +23,8 @@ from gpcn.training.prediction import Predictions
 from gpcn.training.runs import Run, train
 from gpcn.training.source import graph_of, graph_of_frames, load_again, relocated, source_of
 from gpcn.tuning import require_search
-from gpcn.types import ROLES
 from gpcn.workspace.contents import Contents, Kind, read_contents, require_models
+from gpcn.workspace.scores import measures_on_split
 
 if TYPE_CHECKING:
     from gpcn.tuning.ledger import Ledger
@@ -210,23 +207,7 @@ class RunFolder:
         if split is None:
             return self._summary()
         require_models(self._contents, self.path)
-        judged = self._contents.judged
-        if len({run.path for run in judged}) == 1:
-            outcome = judged[0].outcome(split)
-            if outcome is None:
-                finished = ", ".join(map(str, judged[0].finished()))
-                raise ConfigError(f"split {split} of {judged[0].path} is not finished; finished: {finished}")
-            return dict(outcome["result"]["metrics"])
-        graph, likely = self._graph, np.mean([run.predictions(split) for run in judged], axis=0)
-        if graph.fingerprint() != judged[0].graph["fingerprint"]:
-            raise ConfigError(
-                f"{graph.name} has changed since {self.path} was trained, so it cannot judge; train again"
-            )
-        parts = {role: getattr(graph.splits[split], role) for role in ROLES}
-        return {
-            role: evaluate(likely[part], graph.labels[part], graph.metric, graph.positive)
-            for role, part in parts.items()
-        }
+        return measures_on_split(self._contents.judged, split, self.graph, self.path)
 
     def report(self, path: str | Path, edges: str | Path | None = None, nodes: Path | None = None) -> dict[str, Any]:
         """Write one HTML page about it to `path`, as `gpcn report`; with files of new tables, on how they drifted."""

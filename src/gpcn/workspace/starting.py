@@ -76,7 +76,7 @@ def compare(
             device=device,
             source=source,
         )
-        return _opened(folder, loaded, mirror, temporary=out is None)
+        return _result_in(folder, loaded, mirror, temporary=out is None)
 
 
 def auto(
@@ -133,7 +133,7 @@ def auto(
             )
         finally:
             executor.close()
-        return _opened(folder, loaded, mirror, temporary=out is None)
+        return _result_in(folder, loaded, mirror, temporary=out is None)
 
 
 def _prepared(
@@ -155,12 +155,12 @@ def _prepared(
     if metric is not None:
         loaded = loaded.judged_by(metric)
     if isinstance(graph, Graph):
-        return loaded, _kept(loaded, folder)
+        return loaded, _keep_graph(loaded, folder)
     planned = {} if plan is None else {"splits": plan.to_json()}
     return loaded, {**source, **planned, **({} if metric is None else {"metric": metric})}
 
 
-def _kept(graph: Graph, folder: Path) -> dict[str, Any]:
+def _keep_graph(graph: Graph, folder: Path) -> dict[str, Any]:
     """Keep a graph that came from no file in `folder`; another one that is there is refused."""
     file = folder / GRAPH_FILE
     if file.exists():
@@ -176,7 +176,7 @@ def _kept(graph: Graph, folder: Path) -> dict[str, Any]:
     return origin_of(file)
 
 
-def _opened(folder: Path, graph: Graph, mirror: str | Path | None, *, temporary: bool) -> RunFolder:
+def _result_in(folder: Path, graph: Graph, mirror: str | Path | None, *, temporary: bool) -> RunFolder:
     result = RunFolder(folder, graph=graph, mirror=mirror)
     if temporary:
         weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)

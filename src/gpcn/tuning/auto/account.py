@@ -107,7 +107,11 @@ def choice(
         "evaluations": sum(len(candidate.judgements) for candidate in search.candidates.values()),
         "tried": [{name: value for name, value in row.items() if name != "gain"} for row in tried],
         "skipped": dict(search.skipped) | {entry.title: "the time was over" for entry in search.portfolio},
-        "failed": {each.title: each.failed for each in search.candidates.values() if each.failed is not None},
+        "failed": {
+            candidate.title: candidate.failed
+            for candidate in search.candidates.values()
+            if candidate.failed is not None
+        },
     }
 
 

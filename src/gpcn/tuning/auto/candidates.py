@@ -151,7 +151,9 @@ class Store:
         loaded = checkpoint.load(self.path(number), f"state-{arena}", self.key)
         if loaded is None or loaded[1].get("progress") is None:
             return None
-        tensors = {name.removeprefix("paused."): each for name, each in loaded[0].items() if name.startswith("paused.")}
+        tensors = {
+            name.removeprefix("paused."): tensor for name, tensor in loaded[0].items() if name.startswith("paused.")
+        }
         return tensors, str(loaded[1]["progress"])
 
     def keep_state(
@@ -164,7 +166,7 @@ class Store:
     ) -> None:
         """Models by rule, and what the training goes on from unless it has ended."""
         tensors = {
-            f"model.{rule}.{name}": tensor for rule, each in chosen.items() for name, tensor in each.weights.items()
+            f"model.{rule}.{name}": tensor for rule, choice in chosen.items() for name, tensor in choice.weights.items()
         }
         if paused is not None:
             tensors |= {f"paused.{name}": tensor for name, tensor in paused[0].items()}
@@ -175,8 +177,11 @@ class Store:
         self, number: int, arena: str, judged: dict[str, Array], everywhere: dict[str, Array], about: dict[str, Any]
     ) -> None:
         """Predictions of judged nodes, and where a split is the arena of all nodes."""
-        tensors = {f"judged.{rule}": torch.from_numpy(np.ascontiguousarray(each)) for rule, each in judged.items()}
-        tensors |= {f"all.{rule}": torch.from_numpy(np.ascontiguousarray(each)) for rule, each in everywhere.items()}
+        tensors = {
+            f"{part}.{rule}": torch.from_numpy(np.ascontiguousarray(probabilities))
+            for part, predictions in (("judged", judged), ("all", everywhere))
+            for rule, probabilities in predictions.items()
+        }
         checkpoint.save(self.path(number), arena, tensors, {**about, "rules": list(judged)}, self.key)
 
     def has_state(self, number: int, arena: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.atomic import replacing
+from gpcn.atomic import write_json
 from gpcn.errors import CheckpointError
 from gpcn.graph import Graph
 from gpcn.training.evaluation import summarize
@@ -67,8 +67,7 @@ def write_member(
         run.folder(number).mkdir(parents=True, exist_ok=True)
         result = split_result(graph, run.config, number, probabilities, facts)
         write_split(run.folder(number), run.key(number), weights, history, probabilities, result)
-    with replacing(path / "result.json") as stream:
-        stream.write(json.dumps(run.result(), indent=1, allow_nan=False).encode())
+    write_json(path / "result.json", run.result())
     return run
 
 
@@ -91,8 +90,7 @@ def scores_of(graph: Graph, runs: Sequence[Run], numbers: Sequence[int]) -> dict
 
 def write_choice(folder: Path, choice: dict[str, Any]) -> None:
     """Replace `auto.json`, then take away members that are none any more."""
-    with replacing(folder / FILE) as stream:
-        stream.write(json.dumps(choice, indent=1, allow_nan=False).encode())
+    write_json(folder / FILE, choice)
     for kind in (MEMBERS, REFITTED):
         for path in (folder / kind).glob("*"):
             if path.name not in choice["members"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -46,19 +47,19 @@ class Clock:
     def measured(self, config: TrainConfig, epochs: int, seconds: float) -> None:
         """A training of so many epochs took so long."""
         if epochs > 0 and seconds > 0:
-            each = seconds / epochs
-            self.per_epoch[config.canonical()] = each
+            per_epoch = seconds / epochs
+            self.per_epoch[config.canonical()] = per_epoch
             if epochs < LEAST_EPOCHS:  # mostly what comes before the first: it tells nothing of others
                 return
             work = OVERHEAD + work_of(self.graph, config) / SPEED[_kind(config)]
-            self.ratios.setdefault(_kind(config), []).append(each / work)
+            self.ratios.setdefault(_kind(config), []).append(per_epoch / work)
 
     def seconds_per_epoch(self, config: TrainConfig) -> float:
         """As measured, else by size and by what others took against theirs."""
-        known = self.per_epoch.get(config.canonical())
-        if known is not None:
-            return known
-        ratios = self.ratios.get(_kind(config)) or [ratio for each in self.ratios.values() for ratio in each]
+        measured = self.per_epoch.get(config.canonical())
+        if measured is not None:
+            return measured
+        ratios = self.ratios.get(_kind(config)) or list(chain.from_iterable(self.ratios.values()))
         usual = float(np.median(ratios)) if ratios else 1.0
         return usual * (OVERHEAD + work_of(self.graph, config) / SPEED[_kind(config)])
 

@@ -148,7 +148,7 @@ class _Job:
 
     def _search(self, end: float) -> None:
         for task, outcome in self.executor.run(self.search.tasks(self.start, end), self.hard_end):
-            if "refused" in outcome and not any(each.judgements for each in self.search.candidates.values()):
+            if "refused" in outcome and not any(candidate.judgements for candidate in self.search.candidates.values()):
                 raise ConfigError(outcome["refused"])
             self.search.record(task, outcome)
             self._keep_best_so_far()
@@ -160,7 +160,7 @@ class _Job:
         judged = choices[0] if choices else decisive
         rows = self.search.rows(judged)
         if not rows:
-            failures = [each.failed for each in self.search.candidates.values() if each.failed]
+            failures = [candidate.failed for candidate in self.search.candidates.values() if candidate.failed]
             why = f"; the first said: {failures[0]}" if failures else "; give it more time with --budget"
             raise TrainingError(f"no configuration could be evaluated on {self.graph.name}{why}")
         return select(Judge(self.graph, judged), rows, self.start + SELECTED * self.seconds), judged

@@ -72,8 +72,8 @@ class Judge:
     def gain(self, predictions: Sequence[Array], side: int | None = None) -> float:
         """The mean gain over arenas that have a score."""
         gains = []
-        for arena, each in zip(self.arenas, predictions, strict=True):
-            value = arena.score(self.graph, each, side)
+        for arena, probabilities in zip(self.arenas, predictions, strict=True):
+            value = arena.score(self.graph, probabilities, side)
             if value is not None:
                 gains.append(gain(self.graph.metric, value))
         return float(np.mean(gains)) if gains else -np.inf
@@ -81,9 +81,9 @@ class Judge:
     def rank(self, predictions: Sequence[Array], side: int | None = None) -> tuple[float, float]:
         """The gain, and among equals how likely the labels are: many averages make the same mistakes."""
         likelihoods = []
-        for arena, labels, each in zip(self.arenas, self.labels, predictions, strict=True):
+        for arena, labels, probabilities in zip(self.arenas, self.labels, predictions, strict=True):
             nodes = slice(None) if side is None else arena.side(side)
-            likely = each[nodes][np.arange(labels[nodes].size), labels[nodes]]
+            likely = probabilities[nodes][np.arange(labels[nodes].size), labels[nodes]]
             likelihoods.append(float(np.log(np.maximum(likely, LEAST_LIKELY)).mean()))
         return self.gain(predictions, side), float(np.mean(likelihoods))
 
@@ -154,20 +154,22 @@ def _grown(
     """
     ranked = sorted(range(len(pool)), key=lambda index: -gains[index])
     picked = [pool[index] for index in ranked[:first]]
-    total = [each * len(picked) for each in _average(picked)]
+    total = [probabilities * len(picked) for probabilities in _average(picked)]
     begun = len(picked)
-    reached = [judge.rank([each / begun for each in total], side)]
+    reached = [judge.rank([probabilities / begun for probabilities in total], side)]
     while len(picked) < MOST_MEMBERS and time.monotonic() < until:
         size = len(picked) + 1
-        trials = [
-            judge.rank([(sum_ + each) / size for sum_, each in zip(total, row.predictions, strict=True)], side)
-            for row in pool
-        ]
+        trials = [judge.rank([summed / size for summed in _added(total, row)], side) for row in pool]
         best = max(range(len(pool)), key=lambda index: trials[index])
         picked.append(pool[best])
         reached.append(trials[best])
-        total = [sum_ + each for sum_, each in zip(total, pool[best].predictions, strict=True)]
+        total = _added(total, pool[best])
     return picked[: begun + max(range(len(reached)), key=lambda index: reached[index])]
+
+
+def _added(total: Sequence[Array], row: Row) -> list[Array]:
+    """`total` with the predictions of `row` added, by arena."""
+    return [summed + probabilities for summed, probabilities in zip(total, row.predictions, strict=True)]
 
 
 def _average(rows: Sequence[Row]) -> list[Array]:

@@ -86,22 +86,22 @@ class Finish:
     def _affordable_splits(self, best: Row) -> list[Arena]:
         """Those on which `best` is trained, and as many more as the time allows; one at least."""
         missing = self._missing(best)
-        left = max(0.0, self.end - time.monotonic())
-        fits = math.floor(left * self.executor.workers / max(self._seconds(best), 1e-3))
+        seconds_left = max(0.0, self.end - time.monotonic())
+        fits = math.floor(seconds_left * self.executor.workers / max(self._seconds(best), 1e-3))
         skipped = missing[fits:] if fits or len(missing) < len(self.arenas) else missing[1:]
         return [arena for arena in self.arenas if arena not in skipped]
 
     def _affordable_members(self, selection: Selection, best: Row) -> list[tuple[Row, int]]:
         """`best` and as many other members, those that count most first, as the time allows to train."""
-        left = max(0.0, self.end - time.monotonic()) - self._needed(best)
+        seconds_left = max(0.0, self.end - time.monotonic()) - self._needed(best)
         kept = []
         for row, count in selection.members:
             needed = self._needed(row)
             if row is best:
                 kept.append((row, count))
-            elif needed <= left:
+            elif needed <= seconds_left:
                 kept.append((row, count))
-                left -= needed
+                seconds_left -= needed
         return kept
 
     def _needed(self, row: Row) -> float:
@@ -118,10 +118,10 @@ class Finish:
 
         def tasks() -> Iterator[Evaluation]:
             for index, (number, split) in enumerate(pairs):
-                left = self.end - time.monotonic()
-                if left <= 0:
+                seconds_left = self.end - time.monotonic()
+                if seconds_left <= 0:
                     return
-                seconds = max(0.1, left * self.executor.workers / (len(pairs) - index))
+                seconds = max(0.1, seconds_left * self.executor.workers / (len(pairs) - index))
                 config, stage = self.search.candidates[number].config, len(self.search.stages)
                 yield Evaluation(number, config, arenas[split], stage, EPOCHS, seconds, self.end, self.search.store)
 

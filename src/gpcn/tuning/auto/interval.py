@@ -50,9 +50,9 @@ def expect(
     rng = np.random.default_rng([seed, len(arenas)])
     spreads, differences, judged = [], [], []
     for arena, likely in zip(arenas, blended, strict=True):
-        own, against = _bootstrap(graph, arena, likely, arena.class_shares(graph), rng, until)
-        spreads.append(float(np.var(own)) if own.size else 0.0)
-        differences.append(against)
+        scores, gained = _bootstrap(graph, arena, likely, arena.class_shares(graph), rng, until)
+        spreads.append(float(np.var(scores)) if scores.size else 0.0)
+        differences.append(gained)
         judged.append(arena.score(graph, likely))
     sampled = float(np.mean(spreads))
     sizes = float(np.mean([arena.nodes.size for arena in arenas]))
@@ -76,8 +76,8 @@ def expect(
     low, high = max(0.0, min(ends) - reach), max(ends) + reach
     if metric.percent:
         high = min(100.0, high)
-    fewest = min(each.size for each in differences)
-    together = np.mean([each[:fewest] for each in differences], axis=0)
+    fewest = min(gained.size for gained in differences)
+    together = np.mean([gained[:fewest] for gained in differences], axis=0)
     above = fewest > 0 and float(np.quantile(together, 0.05)) > 0
     return Expectation(middle, low, high, bool(above))
 

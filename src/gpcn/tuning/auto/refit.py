@@ -6,7 +6,6 @@ The scores that `auto` reports are those from before; of these models nothing ho
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from gpcn.atomic import replacing
+from gpcn.atomic import write_json
 from gpcn.errors import TrainingError
 from gpcn.graph import Graph, Split
 from gpcn.training.judged import train_epochs
@@ -69,8 +68,7 @@ def refit_members(
             _refit(graph, again, number, before)
         if not complete:
             continue
-        with replacing(path / "result.json") as stream:
-            stream.write(json.dumps(again.result(), indent=1, allow_nan=False).encode())
+        write_json(path / "result.json", again.result())
         log(f"refitted: {run.path.name} ({run.config.model}) on training and validation nodes together")
         names.append(run.path.name)
     return names

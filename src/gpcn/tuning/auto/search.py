@@ -54,11 +54,11 @@ class Search:
         for candidate in self.candidates.values():
             for judgement in candidate.judgements.values():
                 self.clock.measured(candidate.config, judgement.epochs, judgement.seconds)
-        known = {candidate.config.canonical() for candidate in self.candidates.values()}
+        tried = {candidate.config.canonical() for candidate in self.candidates.values()}
         self.entries = [entry for entry in entries if entry.fits(graph)]
-        self.portfolio = [entry for entry in self.entries if entry.config(graph, seed).canonical() not in known]
+        self.portfolio = [entry for entry in self.entries if entry.config(graph, seed).canonical() not in tried]
         self.portfolio_size = len(self.entries)
-        self.flying: set[tuple[int, str]] = set()
+        self.running: set[tuple[int, str]] = set()
         self.skipped: dict[str, str] = {}
         self.stopped: dict[tuple[int, str], int] = {}
         self.start = self.end = time.monotonic()
@@ -66,18 +66,18 @@ class Search:
         self.exhausted = False
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the search has to end."""
         return self.end - time.monotonic()
 
     def tasks(self, start: float, end: float) -> Iterator[Evaluation]:
         """What to evaluate next, each time somebody has nothing to do, until the time is over."""
         self.start, self.end = start, end
-        while self.left > 0:
+        while self.seconds_left > 0:
             task = self._next()
             if task is None:
                 return
-            self.flying.add((task.number, task.arena.name))
+            self.running.add((task.number, task.arena.name))
             yield task
 
     def first(self, count: int, seconds: float) -> Iterator[Evaluation]:
@@ -87,7 +87,7 @@ class Search:
             task = self._missing(0) or self._from_portfolio()
             if task is None:
                 return
-            self.flying.add((task.number, task.arena.name))
+            self.running.add((task.number, task.arena.name))
             yield task
 
     def seconds_for_portfolio(self, count: int, trainings: int) -> float:
@@ -97,7 +97,7 @@ class Search:
 
     def record(self, task: Evaluation, outcome: Outcome) -> None:
         """An evaluation has ended."""
-        self.flying.discard((task.number, task.arena.name))
+        self.running.discard((task.number, task.arena.name))
         candidate = self.candidates[task.number]
         if "failed" in outcome or "refused" in outcome:
             candidate.failed = str(outcome.get("failed") or outcome.get("refused"))
@@ -158,7 +158,7 @@ class Search:
 
     def _needs(self, candidate: Candidate, arena: Arena, stage: int) -> bool:
         key = candidate.number, arena.name
-        if key in self.flying or self.stopped.get(key, -1) >= stage:
+        if key in self.running or self.stopped.get(key, -1) >= stage:
             return False
         judgement = candidate.judgements.get(arena.name)
         if judgement is None:
@@ -167,7 +167,7 @@ class Search:
 
     def _has_ended(self, candidate: Candidate, stage: int) -> bool:
         names = [arena.name for arena in self.stages[stage].arenas]
-        if any((candidate.number, name) in self.flying or name not in candidate.judgements for name in names):
+        if any((candidate.number, name) in self.running or name not in candidate.judgements for name in names):
             return False
         return not any(self._needs(candidate, arena, stage) for arena in self.stages[stage].arenas)
 
@@ -184,7 +184,7 @@ class Search:
     def _promotion(self, stage: int) -> Evaluation | None:
         """Somebody among the best of the stage before who has not begun this one."""
         ranked = self.ended(stage - 1)
-        late = not self.portfolio or self.left < LAST_SHARE * (self.end - self.start)
+        late = not self.portfolio or self.seconds_left < LAST_SHARE * (self.end - self.start)
         if not ranked or (len(ranked) < ENOUGH and not late):
             return None
         count = max(1, math.ceil(len(ranked) / KEEP))
@@ -196,7 +196,7 @@ class Search:
 
     def _from_portfolio(self) -> Evaluation | None:
         """The next entry whose shortest evaluation fits the time; the others are named."""
-        if self.left < MOMENT and self.candidates:
+        if self.seconds_left < MOMENT and self.candidates:
             titles = [entry.title for entry in self.portfolio]
             self.skipped |= dict.fromkeys(titles, "no time was left")
             self.portfolio = []
@@ -207,8 +207,8 @@ class Search:
             config = entry.config(self.graph, self.seed)
             arena = self.stages[0].arenas[0]
             least = self.clock.least(config, len(arena.splits))
-            if least > self.left and self.candidates:
-                self.skipped[entry.title] = f"would take {least:.0f} s, {max(0.0, self.left):.0f} s are left"
+            if least > self.seconds_left and self.candidates:
+                self.skipped[entry.title] = f"would take {least:.0f} s, {max(0.0, self.seconds_left):.0f} s are left"
                 self.log(f"skipped: {entry.title} {self.skipped[entry.title]}")
                 continue
             return self._task(self._add(config, entry.title, "portfolio"), arena, 0)
@@ -224,7 +224,7 @@ class Search:
             return None
         parents = [candidate for _, candidate in self.leaders()[:PARENTS]]
         several = len(self.stages[-1].arenas) > len(self.stages[0].arenas)
-        too_late = several and self.left < NO_NEW_SHARE * (self.end - self.start)
+        too_late = several and self.seconds_left < NO_NEW_SHARE * (self.end - self.start)
         if not parents or too_late:
             return None
         rng = np.random.default_rng([self.seed, len(self.candidates)])
@@ -235,7 +235,7 @@ class Search:
             config = neighbour(self.graph, parent.config, tried, rng)
             if config is None:
                 continue
-            if self.clock.least(config, len(arena.splits)) > self.left:
+            if self.clock.least(config, len(arena.splits)) > self.seconds_left:
                 continue
             return self._task(self._add(config, _described(parent, config), "search"), arena, 0)
         return None
@@ -282,8 +282,8 @@ class Search:
                 continue
             for rule in ("loss", "metric"):
                 judged = [candidate.judgements.get(arena.name) for arena in arenas]
-                if all(each is not None and rule in each.predictions for each in judged):
-                    arrays = tuple(each.predictions[rule] for each in judged if each is not None)
+                if all(judgement is not None and rule in judgement.predictions for judgement in judged):
+                    arrays = tuple(judgement.predictions[rule] for judgement in judged if judgement is not None)
                     rows.append(Row(candidate.number, rule, candidate.config.model, arrays))
         return rows
 

@@ -36,11 +36,11 @@ class Executor(Protocol):
         """End the workers."""
 
 
-def gone(attempts: int) -> Outcome:
+def failed_outcome(attempts: int) -> Outcome:
     """The outcome of a task whose workers died one after the other."""
     return {"failed": f"its worker died {attempts} times (killed, or out of memory)", "seconds": 0.0}
 
 
-def left(until: float) -> float | None:
+def seconds_left(until: float) -> float | None:
     """Seconds until then, for functions that wait; `None` is for ever."""
     return None if math.isinf(until) else max(0.0, until - time.monotonic())

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from gpcn.graph import Graph
-from gpcn.tuning.executors import RETRIES, gone, left
+from gpcn.tuning.executors import RETRIES, failed_outcome, seconds_left
 from gpcn.tuning.executors.connection import connect, load_ray
 from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, Work
 
@@ -47,7 +47,7 @@ class RayExecutor:
                     running[self._evaluate.remote(self._key, [self._graph], task)] = task
                 if not running:
                     return
-                done, _ = self._ray.wait(list(running), num_returns=1, timeout=left(until))
+                done, _ = self._ray.wait(list(running), num_returns=1, timeout=seconds_left(until))
                 if not done:
                     return
                 yield running.pop(done[0]), self._outcome(done[0])
@@ -66,7 +66,7 @@ class RayExecutor:
         try:
             return dict(self._ray.get(reference))
         except (wrong.WorkerCrashedError, wrong.NodeDiedError, wrong.OutOfMemoryError):
-            return gone(RETRIES + 1)
+            return failed_outcome(RETRIES + 1)
 
 
 _evaluators: dict[str, Evaluator] = {}

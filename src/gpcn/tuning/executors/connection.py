@@ -65,9 +65,10 @@ def _answers(address: str) -> bool:
 def load_ray(*, local: bool, library: str = "ray") -> Any:
     """Ray, which reads its environment when it is imported; whoever has a token for clusters shows it.
 
-    For a `local` cluster Ray is told that there are no others: only then does it listen on loopback alone, for it takes
-    127.0.0.1 for the address by which other machines reach this one. A script that imported Ray before has decided for
-    itself: what is set now would reach its servers, but not it. `library` is `ray.train` where that is needed, too.
+    For a `local` cluster Ray is set up as if there were no others: only then does it listen on loopback alone, for it
+    takes 127.0.0.1 for the address by which other machines reach this one. A script that imported Ray before has
+    decided for itself: what is set now would reach its servers, but not it. `library` is `ray.train` where that is
+    needed, too.
     """
     if "ray" not in sys.modules:
         if local:

@@ -27,7 +27,7 @@ from gpcn.graph import Graph
 from gpcn.training.ahead import seconds_to_start
 from gpcn.training.parallel import WORTH
 from gpcn.training.workers import start_process
-from gpcn.tuning.executors import RETRIES, gone, left
+from gpcn.tuning.executors import RETRIES, failed_outcome, seconds_left
 from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver, Work
 
 READY = "ready"
@@ -42,9 +42,9 @@ class LocalExecutor:
     def __init__(self, graph: Graph, jobs: int | None = None, *, begin_here: bool = False) -> None:
         self.workers = jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
         self._graph = graph
-        self._alone = WORTH * seconds_to_start()  # seconds of work at most before another process is started
+        self._seconds_alone = WORTH * seconds_to_start()  # seconds of work at most before another process is started
         self._warm = False
-        self._here: Evaluator | None = Evaluator(graph) if jobs is None or begin_here else None
+        self._evaluator_here: Evaluator | None = Evaluator(graph) if jobs is None or begin_here else None
         self._shared: SharedGraph | None = None
         self._pool: list[_Worker] = []
 
@@ -52,24 +52,26 @@ class LocalExecutor:
         """Every task with its outcome, as far as time allows."""
         coming = iter(tasks)
         begun: list[AnyWork] = []  # here, and to be done by a worker instead
-        while self._here is not None and (task := next(coming, None)) is not None:
+        while self._evaluator_here is not None and (task := next(coming, None)) is not None:
             start = time.monotonic()
             try:
-                outcome = self._here.evaluate(task, until if task.short else min(until, start + self._alone))
+                outcome = self._evaluator_here.evaluate(
+                    task, until if task.short else min(until, start + self._seconds_alone)
+                )
             except TimeOver:
                 outcome = None
             taken = time.monotonic() - start
-            self._alone -= taken
+            self._seconds_alone -= taken
             lasts = self._warm and length_hint(coming) * taken > WORTH * seconds_to_start()
             self._warm = True  # the first task also loads libraries, and tells nothing of the others
-            if (self._alone <= 0 or lasts) and self._may_leave(task, until):
-                self._here = None
+            if (self._seconds_alone <= 0 or lasts) and self._workers_take_over(task, until):
+                self._evaluator_here = None
             if outcome is not None:
                 yield task, outcome
             elif time.monotonic() >= until:
                 return
             else:
-                self._here = None
+                self._evaluator_here = None
                 begun.append(task)
         yield from self._by_workers(chain(begun, coming), until)
 
@@ -85,13 +87,13 @@ class LocalExecutor:
                     try:
                         worker.pipe.send(task)
                     except OSError:  # it died while it had nothing to do
-                        self._lose(worker)
+                        self._end_worker(worker)
                         again.appendleft((task, attempt))
                         continue
                     busy[worker.pipe] = (worker, task, attempt)
                 if not busy:
                     return
-                ready = wait(list(busy), left(until))
+                ready = wait(list(busy), seconds_left(until))
                 if not ready:
                     return
                 for pipe in ready:
@@ -102,23 +104,23 @@ class LocalExecutor:
                     try:
                         yield task, worker.pipe.recv()
                     except (EOFError, OSError):
-                        self._lose(worker)
+                        self._end_worker(worker)
                         if attempt > RETRIES:
-                            yield task, gone(attempt)
+                            yield task, failed_outcome(attempt)
                         else:
                             again.appendleft((task, attempt + 1))
         finally:
             for worker, _, _ in busy.values():
-                self._lose(worker)
+                self._end_worker(worker)
 
     def close(self) -> None:
         """End the workers."""
         for worker in list(self._pool):
-            self._lose(worker)
+            self._end_worker(worker)
         if self._shared is not None:
             self._shared.close()
 
-    def _may_leave(self, task: Work, until: float) -> bool:
+    def _workers_take_over(self, task: Work, until: float) -> bool:
         """Whether workers take over from here: at once, or for short work when one of them has started."""
         return not task.short or (until - time.monotonic() > WORTH * seconds_to_start() and self._started())
 
@@ -134,12 +136,12 @@ class LocalExecutor:
             if id(worker) not in busy:
                 if worker.process.is_alive():
                     return worker
-                self._lose(worker)
+                self._end_worker(worker)
         self._shared = self._shared or SharedGraph(self._graph)
         self._pool.append(_start_worker(self._shared))
         return self._pool[-1]
 
-    def _lose(self, worker: _Worker) -> None:
+    def _end_worker(self, worker: _Worker) -> None:
         if worker in self._pool:
             self._pool.remove(worker)
         worker.process.kill()
@@ -160,14 +162,14 @@ class SharedGraph:
         else:
             self._file = tempfile.NamedTemporaryFile(prefix="gpcn-graph-")  # noqa: SIM115
             self.path = Path(self._file.name)
-        self.places: list[tuple[int, int]] = []
+        self.extents: list[tuple[int, int]] = []
         for buffer in buffers:
             raw = buffer.raw()
             start = -(-self._file.tell() // 64) * 64
             self._file.seek(start)
             self._file.write(raw)
-            self.places.append((start, raw.nbytes))
-        self.head_place = (self._file.tell(), len(self.head))  # through a pipe, starting would wait for who reads it
+            self.extents.append((start, raw.nbytes))
+        self.head_extent = (self._file.tell(), len(self.head))  # through a pipe, starting would wait for who reads it
         self._file.write(self.head)
         self._file.flush()
 
@@ -176,11 +178,11 @@ class SharedGraph:
         self._file.close()
 
 
-def opened(head: bytes, path: Path, places: list[tuple[int, int]]) -> Graph:
+def graph_from_file(head: bytes, path: Path, extents: list[tuple[int, int]]) -> Graph:
     """The graph, in another process, its arrays mapped and not copied."""
     with path.open("rb") as stream:
-        mapped = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) if places else memoryview(b"")
-    buffers = [mapped[start : start + size] for start, size in places]
+        mapped = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) if extents else memoryview(b"")
+    buffers = [mapped[start : start + size] for start, size in extents]
     return cast(Graph, pickle.loads(head, buffers=buffers))  # noqa: S301
 
 
@@ -201,7 +203,7 @@ class _Worker:
 
     @classmethod
     def start(cls, shared: SharedGraph) -> _Worker:
-        return cls(*start_process(_work, shared.head_place, shared.path, shared.places))
+        return cls(*start_process(_work, shared.head_extent, shared.path, shared.extents))
 
 
 def _start_worker(shared: SharedGraph) -> _Worker:
@@ -212,11 +214,11 @@ def _start_worker(shared: SharedGraph) -> _Worker:
     return _Worker.start(shared)
 
 
-def _work(pipe: Any, head_place: tuple[int, int], path: Path, places: list[tuple[int, int]]) -> None:
+def _work(pipe: Any, head_extent: tuple[int, int], path: Path, extents: list[tuple[int, int]]) -> None:
     with path.open("rb") as stream:
-        stream.seek(head_place[0])
-        head = stream.read(head_place[1])
-    evaluator = Evaluator(opened(head, path, places))
+        stream.seek(head_extent[0])
+        head = stream.read(head_extent[1])
+    evaluator = Evaluator(graph_from_file(head, path, extents))
     import torch  # noqa: F401, which takes most of a start
 
     pipe.send(READY)

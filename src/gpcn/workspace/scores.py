@@ -1,0 +1,36 @@
+"""All measures of one split, by what the runs of a folder predicted there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+from gpcn.training.evaluation import evaluate
+from gpcn.training.runs import Run
+from gpcn.types import ROLES
+
+
+def measures_on_split(judged: Sequence[Run], split: int, graph: Callable[[], Graph], path: Path) -> dict[str, Any]:
+    """Measures of the `train`, `val` and `test` nodes of `split`, of a run or of the average of several.
+
+    A run has kept its own; for an average the `graph` is loaded, which must be the one that `path` was trained on.
+    """
+    if len({run.path for run in judged}) == 1:
+        outcome = judged[0].outcome(split)
+        if outcome is None:
+            finished = ", ".join(map(str, judged[0].finished()))
+            raise ConfigError(f"split {split} of {judged[0].path} is not finished; finished: {finished}")
+        return dict(outcome["result"]["metrics"])
+    current, likely = graph(), np.mean([run.predictions(split) for run in judged], axis=0)
+    if current.fingerprint() != judged[0].graph["fingerprint"]:
+        raise ConfigError(f"{current.name} has changed since {path} was trained, so it cannot judge; train again")
+    parts = {role: getattr(current.splits[split], role) for role in ROLES}
+    return {
+        role: evaluate(likely[part], current.labels[part], current.metric, current.positive)
+        for role, part in parts.items()
+    }
