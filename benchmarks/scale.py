@@ -6,8 +6,8 @@ A random undirected graph of 20 links per node is written as Parquet tables, cut
 DuckDB, and trained on for a few epochs by 1, 2 and 4 workers, all on this machine; for 1 and 2 workers neighbouring
 parts are put together. Memory and bytes do not depend on what else runs; seconds do, so that seconds of computing
 (`core_seconds`, of all threads) are kept beside those of the clock, and the load of the machine when a row began. A
-training whose workers together need more than `--limit` is ended, and its row says so. With `--save` each row is kept in
-`benchmarks/scale.json` as soon as it is there, rows that are there are not measured again, and the tables of
+training whose workers together need more than `--limit` is ended, and its row says so. With `--save` each row is kept
+in `benchmarks/scale.json` as soon as it is there, rows that are there are not measured again, and the tables of
 `docs/scale.md` are made of it.
 """
 

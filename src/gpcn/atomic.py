@@ -25,6 +25,19 @@ from gpcn.errors import DataError
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; on success it becomes `path`, on any failure it vanishes."""
+    with _replacing(path) as (stream, _):
+        yield stream
+
+
+@contextmanager
+def replacing_file(path: Path) -> Iterator[Path]:
+    """As `replacing`, for a library that opens the temporary file itself: where it is."""
+    with _replacing(path) as (_, temporary):
+        yield temporary
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(path)
@@ -33,7 +46,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise DataError(f"cannot write {path}: {error.strerror or error}; choose a writable folder") from error
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            yield cast(BinaryIO, stream)
+            yield cast(BinaryIO, stream), Path(temporary)
             stream.flush()
             os.fsync(stream.fileno())
             os.chmod(temporary, 0o666 & ~_umask())

@@ -1,33 +1,32 @@
 """Tensors on disk: safetensors plus a JSON file that names them, holds their checksum and whom they belong to.
 
 The tensor file is written first, under a name made of its checksum, then the JSON file is replaced: a kill at any
-moment leaves the old pair or the new one. Nothing is ever unpickled, and nothing is parsed before its checksum.
+moment leaves the old pair or the new one. Nothing is ever unpickled, and nothing is parsed before its checksum. Neither
+writing nor checking has the content of a file in memory: a training that just fits must be able to save.
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
+import re
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from gpcn.atomic import replacing
+from gpcn.atomic import replacing_file
 from gpcn.errors import CheckpointError
-from gpcn.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.sealed import FORMAT, file_digest, read_sealed, write_sealed
 from gpcn.training.records import check_header
+
+WRITTEN = "written"  # instead of a checksum, until it is computed
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], told: dict[str, Any], owner: str) -> None:
     """Write `name.json` and its tensors into `folder`; `owner` is the key of the run and split they belong to."""
-    content = safetensors.torch.save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
-    digest = hashlib.sha256(content).hexdigest()
-    target = folder / f"{name}-{digest[:12]}.safetensors"
-    if not target.exists():
-        with replacing(target) as stream:
-            stream.write(content)
+    target, digest = _write_tensors(folder, name, tensors)
     header = {"format": FORMAT, "owner": owner, "tensors": target.name, "sha256": digest, "told": told}
     write_sealed(folder / f"{name}.json", header)
     for old in folder.glob(f"{name}-*.safetensors"):
@@ -37,6 +36,27 @@ def save(folder: Path, name: str, tensors: dict[str, Tensor], told: dict[str, An
 
 def load(folder: Path, name: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """What `save` wrote, or `None` where there is nothing."""
+    checked = _checked(folder, name, owner)
+    if checked is None:
+        return None
+    file, told = checked
+    try:
+        with safe_open(file, framework="pt") as content:
+            names = content.keys()
+            return {key: content.get_tensor(key).clone() for key in names}, told
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        advice = f"delete {folder} to start that split over"
+        raise CheckpointError(f"{file} holds no readable tensors: {error}; {advice}") from error
+
+
+def load_header(folder: Path, name: str, owner: str) -> dict[str, Any] | None:
+    """What `save` wrote beside the tensors, whose checksum is compared; `None` where there is nothing."""
+    checked = _checked(folder, name, owner)
+    return None if checked is None else checked[1]
+
+
+def _checked(folder: Path, name: str, owner: str) -> tuple[Path, dict[str, Any]] | None:
+    """The file of tensors, found intact, and what was written beside them."""
     path = folder / f"{name}.json"
     if not path.exists():
         return None
@@ -48,15 +68,28 @@ def load(folder: Path, name: str, owner: str) -> tuple[dict[str, Tensor], dict[s
     if Path(file).name != file:
         raise CheckpointError(f"{path} is damaged: it names tensors in another folder; {advice}")
     try:
-        content = (folder / file).read_bytes()
+        intact = file_digest(folder / file) == digest
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{folder / file} cannot be read: {error}; {advice}") from error
-    if hashlib.sha256(content).hexdigest() != digest:
+    if not intact:
         raise CheckpointError(f"{folder / file} does not have its checksum: it is cut off or altered; {advice}")
-    try:
-        return safetensors.torch.load(content), told
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder / file} holds no readable tensors: {error}; {advice}") from error
+    return folder / file, told
+
+
+def _write_tensors(folder: Path, name: str, tensors: dict[str, Tensor]) -> tuple[Path, str]:
+    """The file of `tensors`, under a name made of its checksum, and the checksum."""
+    written = folder / f"{name}-{WRITTEN}.safetensors"
+    with replacing_file(written) as temporary:
+        try:
+            plain = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
+            safetensors.torch.save_file(plain, temporary)
+        except SafetensorError as error:
+            number = re.search(r"os error (\d+)", str(error))
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) if number else error from error
+    digest = file_digest(written)
+    target = folder / f"{name}-{digest[:12]}.safetensors"
+    written.replace(target)
+    return target, digest
 
 
 def remove(folder: Path, name: str) -> None:
