@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,19 +26,6 @@ from gpcn.errors import DataError
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; on success it becomes `path`, on any failure it vanishes."""
-    with _replacing(path) as (stream, _):
-        yield stream
-
-
-@contextmanager
-def replacing_file(path: Path) -> Iterator[Path]:
-    """As `replacing`, for a library that opens the temporary file itself: where it is."""
-    with _replacing(path) as (_, temporary):
-        yield temporary
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(path)
@@ -46,7 +34,7 @@ def _replacing(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
         raise DataError(f"cannot write {path}: {error.strerror or error}; choose a writable folder") from error
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            yield cast(BinaryIO, stream), Path(temporary)
+            yield cast(BinaryIO, stream)
             stream.flush()
             os.fsync(stream.fileno())
             os.chmod(temporary, 0o666 & ~_umask())
@@ -57,6 +45,44 @@ def _replacing(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def hidden_folder(path: Path) -> Iterator[Path]:
+    """An empty hidden folder beside `path`, for a library that writes files in its own way; `move` takes one from it.
+
+    What a kill leaves in it is taken away the next time. One process at a time may have it.
+    """
+    folder = _hidden(path)
+    try:
+        remove_hidden_folder(path)
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}; choose a writable folder") from error
+    try:
+        yield folder
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        remove_hidden_folder(path)
+
+
+def remove_hidden_folder(path: Path) -> None:
+    """Take away what a kill has left beside `path`."""
+    shutil.rmtree(_hidden(path), ignore_errors=True)
+
+
+def _hidden(path: Path) -> Path:
+    return path.parent / f".{path.name}.written"
+
+
+def move(file: Path, path: Path) -> None:
+    """Flush `file` to disk, and make it `path`."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+    os.chmod(file, 0o666 & ~_umask())
+    os.replace(file, path)
     _sync_folder(path.parent)
 
 

@@ -16,12 +16,10 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from gpcn.atomic import replacing_file
+from gpcn.atomic import hidden_folder, move, remove_hidden_folder
 from gpcn.errors import CheckpointError
 from gpcn.sealed import FORMAT, file_digest, read_sealed, write_sealed
 from gpcn.training.records import check_header
-
-WRITTEN = "written"  # instead of a checksum, until it is computed
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], told: dict[str, Any], owner: str) -> None:
@@ -78,22 +76,23 @@ def _checked(folder: Path, name: str, owner: str) -> tuple[Path, dict[str, Any]]
 
 def _write_tensors(folder: Path, name: str, tensors: dict[str, Tensor]) -> tuple[Path, str]:
     """The file of `tensors`, under a name made of its checksum, and the checksum."""
-    written = folder / f"{name}-{WRITTEN}.safetensors"
-    with replacing_file(written) as temporary:
+    with hidden_folder(folder / f"{name}.safetensors") as hidden:
+        file = hidden / "tensors"
         try:
             plain = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
-            safetensors.torch.save_file(plain, temporary)
+            safetensors.torch.save_file(plain, file)
         except SafetensorError as error:
             number = re.search(r"os error (\d+)", str(error))
             raise OSError(int(number[1]), os.strerror(int(number[1]))) if number else error from error
-    digest = file_digest(written)
-    target = folder / f"{name}-{digest[:12]}.safetensors"
-    written.replace(target)
+        digest = file_digest(file)
+        target = folder / f"{name}-{digest[:12]}.safetensors"
+        move(file, target)
     return target, digest
 
 
 def remove(folder: Path, name: str) -> None:
     """Take a pair away, the JSON file first."""
     (folder / f"{name}.json").unlink(missing_ok=True)
+    remove_hidden_folder(folder / f"{name}.safetensors")
     for file in folder.glob(f"{name}-*.safetensors"):
         file.unlink(missing_ok=True)
