@@ -105,6 +105,7 @@ def in_parts(folder: Path, limit: int) -> dict[str, Any]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
     }
     start = ["start", "--head", "--node-ip-address", "127.0.0.1", "--port", str(port), "--num-cpus", str(PARTS)]
     start += ["--include-dashboard", "false", "--object-store-memory", "80000000", "--block"]

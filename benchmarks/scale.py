@@ -4,10 +4,11 @@
 
 A random undirected graph of 20 links per node is written as Parquet tables, cut into four parts with `gpcn shard`'s
 DuckDB, and trained on for a few epochs by 1, 2 and 4 workers, all on this machine; for 1 and 2 workers neighbouring
-parts are put together. Memory and bytes do not depend on what else runs; seconds do, and each row has the load of the
-machine when it began. A training whose workers together need more than `--limit` is ended, and its row says so. With
-`--save` each row is kept in `benchmarks/scale.json` as soon as it is there, rows that are there are not measured again,
-and the tables of `docs/scale.md` are made of it.
+parts are put together. Memory and bytes do not depend on what else runs; seconds do, so that seconds of computing
+(`core_seconds`, of all threads) are kept beside those of the clock, and the load of the machine when a row began. A
+training whose workers together need more than `--limit` is ended, and its row says so. With `--save` each row is kept
+in `benchmarks/scale.json` as soon as it is there, rows that are there are not measured again, and the tables of
+`docs/scale.md` are made of it.
 """
 
 from __future__ import annotations
@@ -117,19 +118,20 @@ def measure(size: int, workers: Sequence[int], options: argparse.Namespace, rows
         print(json.dumps(row), flush=True)
         if options.save:
             KEPT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+            write_page(rows)
     if not options.keep:
         shutil.rmtree(folder)
 
 
 def sharding_table(rows: list[dict[str, Any]]) -> str:
     """What cutting costs, by size."""
-    lines = ["| nodes | links | seconds | links a second | peak memory | parts on disk |", "| ---: |" + " ---: |" * 5]
+    lines = [
+        "| nodes | links | seconds | of computing | links per second of computing | peak memory | parts on disk |",
+        "| ---: |" + " ---: |" * 6,
+    ]
     for row in sorted((row for row in rows if row["step"] == "shard"), key=lambda row: row["nodes"]):
-        cells = [f"{row['nodes']:,}", f"{row['links']:,}"]
-        if row["seconds"] is None:  # taken out by hand, where the process was paused; `remark` says so
-            cells += ["–", "–"]
-        else:
-            cells += [f"{row['seconds']:,.0f}", f"{row['links_per_second']:,}"]
+        cells = [f"{row['nodes']:,}", f"{row['links']:,}", f"{row['seconds']:,.0f}", f"{row['core_seconds']:,.0f}"]
+        cells.append(f"{row['links_per_core_second']:,}")
         lines.append(f"| {' | '.join(cells)} | {_gb(row['peak_bytes'])} | {_gb(row['bytes_on_disk'])} |")
     return "\n".join(lines)
 
@@ -137,15 +139,15 @@ def sharding_table(rows: list[dict[str, Any]]) -> str:
 def training_table(rows: list[dict[str, Any]]) -> str:
     """What training costs, by size and workers; of several workers the one with most."""
     lines = [
-        "| nodes | workers | peak memory of a worker | by the formula | seconds an epoch | sent per worker and epoch "
-        "| by the formula | at width `h` |",
-        "| ---: |" + " ---: |" * 7,
+        "| nodes | workers | peak memory of a worker | by the formula | seconds an epoch | of computing, all workers "
+        "| sent per worker and epoch | by the formula | at width `h` |",
+        "| ---: |" + " ---: |" * 8,
     ]
     trained = [row for row in rows if row["step"] == "train"]
     for row in sorted(trained, key=lambda row: (row["nodes"], row["workers"])):
         begin = f"| {row['nodes']:,} | {row['workers']} | "
         if row.get("exceeded"):
-            lines.append(begin + f"more than {_gb(row['limit_bytes'])} in all | – | – | – | – | – |")
+            lines.append(begin + f"more than {_gb(row['limit_bytes'])} in all | – | – | – | – | – | – |")
             continue
         sent, formula, hidden = (
             max(row[f"{name}"]) for name in ("bytes_per_epoch", "formula_bytes", "hidden_width_bytes")
@@ -154,7 +156,8 @@ def training_table(rows: list[dict[str, Any]]) -> str:
         memory = f"{_gb(max(row['peak_bytes']))} | {_gb(max(steps.memory_by_formula(*size) for size in sizes))}"
         distance = f" ({100 * (sent / formula - 1):+.1f} %)" if formula else ""
         traffic = f"{_mb(sent)} | {_mb(formula)}{distance} | {_mb(hidden)}"
-        lines.append(begin + f"{memory} | {row['seconds_per_epoch']:.1f} | {traffic} |")
+        seconds = f"{row['seconds_per_epoch']:.1f} | {sum(row['core_seconds_per_epoch']):.1f}"
+        lines.append(begin + f"{memory} | {seconds} | {traffic} |")
     return "\n".join(lines)
 
 
@@ -184,9 +187,7 @@ def main() -> None:
     rows = json.loads(KEPT.read_text())["rows"] if options.save and KEPT.exists() else []
     for size in map(int, options.nodes.split(",")):
         measure(size, [int(count) for count in options.workers.split(",")], options, rows)
-    if options.save:
-        write_page(rows)
-    else:
+    if not options.save:
         print(sharding_table(rows), training_table(rows), sep="\n\n")
 
 

@@ -1,3 +1,6 @@
-"""What the server behind `commands.Killable` imports once, so that its children need not."""
+"""What the servers behind `commands.Killable` and `run_workers` import once, so that their children need not."""
 
+import pytest  # noqa: F401
+
+import gpcn.distributed.worker_process  # noqa: F401
 import tests.commands  # noqa: F401

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -52,6 +53,44 @@ def write_json(path: Path, payload: Any) -> None:
     """Write `payload` to `path` as JSON that people can read, whole or not at all; NaN is refused."""
     with replacing(path) as stream:
         stream.write(json.dumps(payload, indent=1, allow_nan=False).encode())
+
+
+@contextmanager
+def hidden_folder(path: Path) -> Iterator[Path]:
+    """An empty hidden folder beside `path`, for a library that writes files in its own way; `move` takes one from it.
+
+    What a kill leaves in it is taken away the next time. One process at a time may have it.
+    """
+    folder = _hidden(path)
+    try:
+        remove_hidden_folder(path)
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}; choose a writable folder") from error
+    try:
+        yield folder
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        remove_hidden_folder(path)
+
+
+def remove_hidden_folder(path: Path) -> None:
+    """Take away what a kill has left beside `path`."""
+    shutil.rmtree(_hidden(path), ignore_errors=True)
+
+
+def _hidden(path: Path) -> Path:
+    return path.parent / f".{path.name}.written"
+
+
+def move(file: Path, path: Path) -> None:
+    """Flush `file` to disk, and make it `path`."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+    os.chmod(file, 0o666 & ~_umask())
+    os.replace(file, path)
+    _sync_folder(path.parent)
 
 
 def remove_leftovers(path: Path) -> None:

@@ -10,8 +10,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from gpcn.distributed.workers import Workers
 from gpcn.errors import CheckpointError
 from gpcn.training import checkpoint
@@ -36,16 +34,16 @@ class PartCheckpoints:
 
     def restore(self, trainer: TrainingLoop) -> float:
         """Go on from the newest that all workers have, if there is one; the seconds spent until then."""
-        stored = [self._load(name) for name in NAMES]
-        epochs = [ABSENT if content is None else _epoch(content[1]) for content in stored]
+        headers = [self._header(name) for name in NAMES]
+        epochs = [ABSENT if header is None else _epoch(header) for header in headers]
         everybody = self.workers.gather_integers(epochs).tolist()
         common = set.intersection(*(set(of_worker) for of_worker in everybody)) - {ABSENT}
         if not common:
             return 0.0
         index = epochs.index(max(common))
-        content = stored[index]
+        content = checkpoint.load(self.folder, NAMES[index], self.owner)  # of two, only the one that is needed
         if content is None:
-            return 0.0
+            raise CheckpointError(f"{self.folder / NAMES[index]}.json vanished; run the same command again")
         tensors, metadata = content
         trainer.restore(tensors, str(metadata["state"]))
         self._next = 1 - index
@@ -56,10 +54,10 @@ class PartCheckpoints:
         for name in NAMES:
             checkpoint.remove(self.folder, name)
 
-    def _load(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    def _header(self, name: str) -> dict[str, Any] | None:
         """What is stored under `name`; what a kill has damaged counts as absent, the other one is there."""
         try:
-            return checkpoint.load(self.folder, name, self.owner)
+            return checkpoint.load_metadata(self.folder, name, self.owner)
         except CheckpointError:
             return None
 
