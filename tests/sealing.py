@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpcn.sealed import SEAL, content_digest
-from gpcn.training.runs import Run
+from gpcn.files.sealed import SEAL, content_digest
+from gpcn.training.run import Run
 
 
 def resealed(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:

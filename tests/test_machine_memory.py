@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import CapacityError, ConfigError, Graph, Split, TrainConfig, random_splits, synthesize, train
-from gpcn import machine_memory as memory
 from gpcn.nn import Adjacency
 from gpcn.training import memory_estimate
 from gpcn.training.problem import Problem
+from gpcn.utils import machine_memory as memory
 
 
 def test_there_is_some_and_the_variable_overrules_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from gpcn import (
     synthesize,
     time_split,
 )
-from gpcn.types import ROLES, UNKNOWN
+from gpcn.utils.types import ROLES, UNKNOWN
 from tests.conftest import make_graph
 
 

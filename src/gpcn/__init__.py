@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from gpcn.data.interop import from_frames, from_networkx, from_pyg, to_networkx, to_pyg
     from gpcn.data.load import load
     from gpcn.data.native import write as save
+    from gpcn.data.split_plan import SplitPlan
     from gpcn.data.synthetic import synthesize
     from gpcn.errors import (
         CapacityError,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from gpcn.estimator import GPCNClassifier
     from gpcn.graph import Graph, Split
     from gpcn.inspection import inspect
-    from gpcn.split_plan import SplitPlan
     from gpcn.splits import folds, group_splits, random_splits, time_split
     from gpcn.training.config import TrainConfig
     from gpcn.training.prediction import Predictions
@@ -82,7 +82,7 @@ _HOMES = {
     "gpcn.estimator": ("GPCNClassifier",),
     "gpcn.graph": ("Graph", "Split"),
     "gpcn.inspection": ("inspect",),
-    "gpcn.split_plan": ("SplitPlan",),
+    "gpcn.data.split_plan": ("SplitPlan",),
     "gpcn.splits": ("folds", "group_splits", "random_splits", "time_split"),
     "gpcn.training.config": ("TrainConfig",),
     "gpcn.training.prediction": ("Predictions",),

@@ -29,9 +29,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
-from gpcn.partial_labels import unknown_labels, without_missing
 from gpcn.splits import random_splits
-from gpcn.types import UNKNOWN
+from gpcn.training.partial_labels import unknown_labels, without_missing
+from gpcn.utils.types import UNKNOWN
 
 PREFIX = "model__"
 WITHOUT_LINKS = ("mlp", "logistic")

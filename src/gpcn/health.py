@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from gpcn.graph import Graph
-from gpcn.types import IntVector, SparseMatrix
+from gpcn.utils.types import IntVector, SparseMatrix
 
 TWIN_NEIGHBOURS = 2
 ALARMING_LEAK = 0.10

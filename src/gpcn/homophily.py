@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpcn.graph import Graph
-from gpcn.types import UNKNOWN, IntVector
+from gpcn.utils.types import UNKNOWN, IntVector
 
 CLEAR_DIFFERENCE, CLEAR_RATIO = 0.05, 1.5  # between what two directions tell, before anything is said of it
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpcn import health, homophily
 from gpcn.graph import Graph
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 
 def inspect(graph: Graph) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from gpcn import machine_memory
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph, Split
-from gpcn.types import ROLES, UNKNOWN, IntVector
+from gpcn.utils import machine_memory
+from gpcn.utils.types import ROLES, UNKNOWN, IntVector
 
 GROUP_DRAWS = 20  # orders of the groups that are drawn for a split, of which the most even one counts
 

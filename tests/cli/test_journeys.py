@@ -18,7 +18,7 @@ from gpcn.data.delimited import read_table
 from gpcn.data.presets import PRESETS, Preset, write_preset
 from gpcn.preparation.preparation import Preparation
 from gpcn.training.prediction import predict
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.training.source import graph_of
 from tests.cli.test_cli import document, gpcn
 

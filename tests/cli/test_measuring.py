@@ -12,9 +12,9 @@ import pytest
 
 from gpcn import report, save, synthesize
 from gpcn.graph import Graph
-from gpcn.metric_choice import default_metric
+from gpcn.graph.metric_choice import default_metric
 from gpcn.splits import random_splits
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.training.source import graph_of
 from gpcn.tuning.ledger import read_header
 from tests.cli.test_cli import TINY, document, gpcn, refused

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from tests.commands import in_process
 from tests.sealing import resealed
 
@@ -136,7 +136,7 @@ def test_a_run_without_a_profile_says_so(run: Path, april: Path, tmp_path: Path)
     resealed(old / "config.json", lambda payload: payload["graph"].pop("profile"))
     facts = json.loads(score(old, april, "--json").stdout)
     assert "drift" not in facts
-    assert any(note.startswith("drift cannot be told") for note in facts["notes"])
+    assert any(note.startswith("drift cannot be measured") for note in facts["notes"])
 
 
 def test_a_profile_that_does_not_fit_is_refused(run: Path, april: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gpcn import folds, load, random_splits
 from gpcn.training.out_of_fold import predict_out_of_fold
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.training.source import graph_of
 from tests.cli.test_cli import TINY, document, folder, gpcn, refused
 

@@ -11,7 +11,7 @@ import pytest
 
 from gpcn import DataError, load
 from gpcn.data import benchmark, catalog, readers
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 THE_PAPERS = (
     "chameleon squirrel film cornell texas wisconsin cora citeseer pubmed twitch-de penn94 yelp-chi deezer-europe "

@@ -19,7 +19,7 @@ from gpcn import Columns, ConfigError, DataError, Graph, from_frames, from_netwo
 from gpcn.cli.options import GraphOptions
 from gpcn.data.columns_file import read_columns_file
 from gpcn.data.tables_out import write_tables
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 from tests.cli.test_cli import document, refused
 
 EDGES = """payer,payee,amount,kind,at,remark

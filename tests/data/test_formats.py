@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from gpcn import DataError, Graph, load
 from gpcn.data import catalog
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 RNG = np.random.default_rng(5)
 NODES = 40

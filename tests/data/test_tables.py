@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from gpcn import Columns, DataError, Graph, load, synthesize
 from gpcn.data.tables_out import write_tables
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 EDGES = "source,target\na,b\nb,c\nc,a\na,d\n"
 PLAIN = Columns(scale="none", structure="none")

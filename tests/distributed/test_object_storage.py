@@ -24,7 +24,7 @@ from gpcn.distributed.run_files import fetch_manifest, run_files
 from gpcn.distributed.shards import shard
 from gpcn.distributed.worker_process import run_worker, versions
 from gpcn.errors import ConfigError, DataError, GpcnError, StorageError
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from tests.commands import in_process
 from tests.distributed.object_store import ObjectStore, object_store
 from tests.distributed.workers_of_a_test import run_workers

@@ -23,7 +23,7 @@ from gpcn.errors import ConfigError
 from gpcn.nn.randomness import RowRange, building_for, drawing_from, uniform_per_node_
 from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.training.trainer import Trainer
 from tests.commands import in_process
 from tests.distributed.workers_of_a_test import run_workers

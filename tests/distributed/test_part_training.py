@@ -17,7 +17,7 @@ from gpcn.distributed.part_training import train_part
 from gpcn.distributed.shards import shard
 from gpcn.distributed.workers import Workers
 from gpcn.errors import CheckpointError, ConfigError
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.training.splitrun import run_split
 from tests.distributed.workers_of_a_test import run_workers
 

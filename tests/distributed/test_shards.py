@@ -16,7 +16,7 @@ from gpcn.data.parts.tables import PartData
 from gpcn.distributed.balance import balanced_offsets
 from gpcn.distributed.shards import shard
 from gpcn.errors import CheckpointError, ConfigError, DataError
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 
 def graph_of(**changes: Any) -> Graph:

@@ -22,7 +22,7 @@ from gpcn.distributed.table_database import files_of
 from gpcn.distributed.table_shards import shard_tables
 from gpcn.errors import ConfigError, DataError
 from gpcn.preparation.preparation import Preparation
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 pytest.importorskip("duckdb")
 NODES = 40

@@ -17,7 +17,7 @@ from gpcn.explanation.explained_model import position
 from gpcn.explanation.sentences import phrase
 from gpcn.training.fitted import Fitted
 from gpcn.training.prediction import predict
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 
 def test_the_account_adds_up_to_the_prediction(run: Run, graph: Graph) -> None:

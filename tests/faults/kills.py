@@ -119,7 +119,7 @@ def auto_evaluations(folder: Path) -> dict[str, str]:
         if file.name == "candidate.json" or file.name.startswith("state-"):
             continue
         evaluation = json.loads(file.read_text())
-        if evaluation["told"]["finished"]:
+        if evaluation["metadata"]["finished"]:
             config = json.loads((file.parent / "candidate.json").read_text())["config"]
             found[f"{json.dumps(config, sort_keys=True)} {file.stem}"] = evaluation["sha256"]
     return found

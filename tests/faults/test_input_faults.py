@@ -303,7 +303,7 @@ def test_titles_of_many_features_are_made_at_once_and_too_many_are_refused(graph
 
 
 def test_leftovers_of_killed_writers_are_removed(tmp_path: Path) -> None:
-    from gpcn.atomic import replacing
+    from gpcn.files.atomic import replacing
 
     leftover = tmp_path / ".x.npz.abcdefgh.tmp"
     leftover.write_bytes(b"half")

@@ -10,7 +10,7 @@ import pytest
 
 from gpcn import ConfigError, TrainConfig, synthesize, train
 from gpcn.data.tables_out import write_tables
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space

@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpcn import GpcnError, Graph, TrainConfig, load, save, synthesize, train
-from gpcn import machine_memory as memory
 from gpcn.data.archives import read_npz
 from gpcn.data.columns_file import read_columns_file
 from gpcn.nn import zoo
 from gpcn.training.config import declared_settings
+from gpcn.utils import machine_memory as memory
 from tests.conftest import make_graph
 
 BOUNDED = settings(

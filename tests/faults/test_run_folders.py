@@ -21,7 +21,7 @@ from gpcn.report.sections import section_for
 from gpcn.training.fitted import Fitted
 from gpcn.training.out_of_fold import predict_out_of_fold
 from gpcn.training.prediction import predict
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from tests.sealing import as_version_1, resealed
 
 CONFIG = TrainConfig.of("gpcn-link", hidden=8, epochs=6)

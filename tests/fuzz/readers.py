@@ -13,8 +13,8 @@ from pathlib import Path
 from gpcn import TrainConfig, load
 from gpcn.data.columns_file import read_columns_file
 from gpcn.data.packed_text import read_node_ids
+from gpcn.data.split_plan import SplitPlan
 from gpcn.errors import GpcnError
-from gpcn.split_plan import SplitPlan
 
 Reader = Callable[[Path, bytes], object]
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from gpcn import save
 from gpcn.data.packed_text import pack
-from gpcn.split_plan import SplitPlan
+from gpcn.data.split_plan import SplitPlan
 from tests.conftest import make_graph
 from tests.fuzz.readers import KINDS
 

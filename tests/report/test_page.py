@@ -20,7 +20,7 @@ from gpcn.report import escaping
 from gpcn.report import page as assembly
 from gpcn.report.palette import COLOURS
 from gpcn.training.comparison import compare
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from tests.report.conftest import CLASSES, MODELS, NASTY
 
 ROOT = Path(__file__).resolve().parents[2]

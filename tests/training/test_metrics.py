@@ -13,7 +13,7 @@ from sklearn.preprocessing import label_binarize
 
 from gpcn import ConfigError, Graph, TrainConfig, synthesize, train
 from gpcn.errors import TrainingError
-from gpcn.metric_choice import default_metric, positive_class
+from gpcn.graph.metric_choice import default_metric, positive_class
 from gpcn.splits import random_splits
 from gpcn.training.comparison import compare, compare_finished
 from gpcn.training.evaluation import evaluate
@@ -30,7 +30,7 @@ from gpcn.training.metrics import (
 from gpcn.training.probe import crossed, halves, probe
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer, loss_and_score
-from gpcn.types import METRICS
+from gpcn.utils.types import METRICS
 from tests.conftest import make_graph
 
 RNG = np.random.default_rng(5)

@@ -23,7 +23,8 @@ from gpcn.training.prediction import predict
 from gpcn.training.probe import probe
 from gpcn.training.problem import Problem
 from gpcn.training.rounds import RoundTrainer
-from gpcn.training.runs import Run, train
+from gpcn.training.run import Run
+from gpcn.training.runs import train
 from gpcn.training.splitrun import run_split
 from gpcn.training.trainers import trainer_for
 from gpcn.tuning.budget import Budget
@@ -160,13 +161,13 @@ def test_a_kill_costs_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen([*words, "slowly"])
     checkpoint = tmp_path / "run" / "split-00" / "checkpoint.json"
     for _ in range(1200):
-        if checkpoint.exists() and json.loads(json.loads(checkpoint.read_bytes())["told"]["state"])["epoch"] > 3:
+        if checkpoint.exists() and json.loads(json.loads(checkpoint.read_bytes())["metadata"]["state"])["epoch"] > 3:
             break
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (checkpoint.parent / "result.json").exists()
-    saved = json.loads(json.loads(checkpoint.read_bytes())["told"]["state"])["epoch"]
+    saved = json.loads(json.loads(checkpoint.read_bytes())["metadata"]["state"])["epoch"]
     assert 0 < saved < 60
     config = TrainConfig.of("trees", epochs=60, patience=60, max_leaf_nodes=7)
     train(graph(), config, out=tmp_path / "run", splits=[0], jobs=1)

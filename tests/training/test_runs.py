@@ -9,7 +9,7 @@ import pytest
 from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, synthesize, train
 from gpcn.training.comparison import compare
 from gpcn.training.prediction import predict, write
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 CONFIG = TrainConfig.of("gpcn", hidden=8, epochs=12)
 

@@ -17,7 +17,7 @@ from gpcn.nn.dropout import dropout
 from gpcn.nn.gpcn import GPCN
 from gpcn.nn.randomness import current_generator, drawing_from
 from gpcn.training.prediction import predict
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 GRAPH = synthesize(nodes=300, classes=3, degree=6, homophily=0.1, mixing="ring", splits=2)
 

@@ -13,7 +13,7 @@ from gpcn import ConfigError, Graph, TrainConfig, synthesize, train
 from gpcn.errors import CheckpointError, DataError
 from gpcn.splits import random_splits
 from gpcn.training.prediction import Predictions, predict
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.training.threshold import (
     best_f1_threshold,
     check_two_classes,

@@ -109,7 +109,7 @@ def test_kills_lose_nothing_and_repeat_nothing(graph_file: Path, tmp_path: Path)
 
 def test_a_second_driver_is_told_so(tmp_path: Path) -> None:
     space, plan = Space.of(["gpcn"], fixed={"hidden": 8}), Plan.of([0], 20, size=2)
-    from gpcn.locking import locked
+    from gpcn.files.locking import locked
 
     executor = LocalExecutor(GRAPH, 1)
     try:

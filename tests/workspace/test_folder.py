@@ -13,7 +13,7 @@ import pytest
 
 import gpcn
 from gpcn.training.evaluation import evaluate
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan, Rung
 from gpcn.tuning.space import Space

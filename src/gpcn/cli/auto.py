@@ -27,7 +27,7 @@ from gpcn.cli.training_options import (
     reading_notes,
 )
 from gpcn.graph import Graph
-from gpcn.text import printable
+from gpcn.utils.text import printable
 
 Budget = Annotated[str, typer.Option("--budget", metavar="5m", help="Time to choose and train: 90s, 5m, 1h.")]
 Refit = Annotated[

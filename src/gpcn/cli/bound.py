@@ -76,7 +76,7 @@ def _from_run(
 ) -> dict[str, Any]:
     from gpcn.distributed.assembled import assemble
     from gpcn.training.fitted import Fitted
-    from gpcn.training.runs import Run
+    from gpcn.training.run import Run
     from gpcn.training.source import load_again, relocated, source_of
 
     assemble(path)

@@ -32,7 +32,7 @@ def demo(
     from gpcn.cli.progress import training_progress
     from gpcn.training import prediction
     from gpcn.training.model_comparison import USUAL_MODELS, train_models
-    from gpcn.training.runs import Run
+    from gpcn.training.run import Run
 
     to = console()
     drawn = synthesize(**GRAPH, unlabelled=0.1, splits=3)

@@ -24,7 +24,7 @@ from gpcn.cli import elapsed
 from gpcn.cli.output import complain
 from gpcn.cli.stopping import SENTENCE, Stopped
 from gpcn.errors import ConfigError, GpcnError
-from gpcn.text import printable
+from gpcn.utils.text import printable
 
 BUG, INPUT, BROKEN_PIPE = 1, 2, 141
 DEBUG = "--debug"

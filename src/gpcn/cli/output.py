@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpcn.text import printable
+from gpcn.utils.text import printable
 
 LONGEST = 4000  # characters of an error; somebody may name a file of megabytes
 

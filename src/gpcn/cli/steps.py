@@ -14,7 +14,7 @@ import typer
 
 from gpcn.cli import output
 from gpcn.errors import ConfigError
-from gpcn.text import printable
+from gpcn.utils.text import printable
 
 FORMATS = ("text", "json")
 LogFormat = Annotated[

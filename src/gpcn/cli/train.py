@@ -92,7 +92,7 @@ def train(
     from gpcn.cli.progress import training_progress
     from gpcn.training.config import TrainConfig
     from gpcn.training.renamed import merge
-    from gpcn.training.runs import Run
+    from gpcn.training.run import Run
     from gpcn.training.runs import train as run
     from gpcn.training.usual import usual_settings
     from gpcn.tuning.budget import read_seconds

@@ -11,11 +11,11 @@ import typer
 
 from gpcn.cli.output import console, safe
 from gpcn.data.planned_splits import split_as_planned
+from gpcn.data.split_plan import MOST_SPLITS, SplitPlan, usual_plan
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.metric_choice import default_metric
-from gpcn.split_plan import MOST_SPLITS, SplitPlan, usual_plan
-from gpcn.types import METRICS
+from gpcn.graph.metric_choice import default_metric
+from gpcn.utils.types import METRICS
 
 Settings = Annotated[
     list[str] | None,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpcn.errors import DataError
-from gpcn.input_files import require_regular
+from gpcn.files.input_files import require_regular
 
 ALWAYS_FINE = 1 << 30
 LARGEST_RATIO = 100

@@ -16,7 +16,7 @@ from gpcn.data import readers
 from gpcn.data.fetch import RemoteFile
 from gpcn.data.readers import Reader
 from gpcn.errors import DataError, near_matches
-from gpcn.types import Metric
+from gpcn.utils.types import Metric
 
 GEOM_GCN = "graphdml-uiuc-jlu/geom-gcn"
 HETEROPHILOUS = "yandex-research/heterophilous-graphs"

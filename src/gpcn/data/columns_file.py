@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError, near_matches
-from gpcn.input_files import read_toml
+from gpcn.files.input_files import read_toml
 
 ROLE_OPTIONS = {
     "numeric": "number",

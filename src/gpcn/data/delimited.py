@@ -23,7 +23,7 @@ import pyarrow.json as pajson
 import pyarrow.parquet as pq
 
 from gpcn.errors import DataError
-from gpcn.input_files import require_regular
+from gpcn.files.input_files import require_regular
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 EDGE_LISTS = (".txt", ".edges", ".edgelist", ".el")

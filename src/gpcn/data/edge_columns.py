@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
+from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import values
 from gpcn.preparation.scalars import MISSING
-from gpcn.types import IntVector
-from gpcn.validation import edges_to_adjacency
+from gpcn.utils.types import IntVector
 
 MOST_TYPES = 20
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from gpcn.data.columns import Columns
 from gpcn.errors import DataError
 from gpcn.preparation import values
-from gpcn.types import IntVector
+from gpcn.utils.types import IntVector
 
 
 @dataclass(frozen=True)

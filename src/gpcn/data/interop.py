@@ -16,13 +16,13 @@ from gpcn.data.edge_ends import SourceTable
 from gpcn.data.tables import assemble
 from gpcn.data.tables_out import feature_titles
 from gpcn.errors import DataError
-from gpcn.extras import require
 from gpcn.graph import Graph, Split
+from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import values
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import Role
-from gpcn.types import ROLES, UNKNOWN, Metric
-from gpcn.validation import edges_to_adjacency
+from gpcn.utils.extras import require
+from gpcn.utils.types import ROLES, UNKNOWN, Metric
 
 if TYPE_CHECKING:
     import networkx as nx

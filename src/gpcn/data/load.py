@@ -17,11 +17,11 @@ from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.tables import assemble
 from gpcn.data.tables_out import read_description
 from gpcn.errors import ConfigError, DataError, near_matches
-from gpcn.extras import require
+from gpcn.files.input_files import require_regular, require_unicode
 from gpcn.graph import Graph
-from gpcn.input_files import require_regular, require_unicode
 from gpcn.preparation.appended import with_structure
 from gpcn.preparation.preparation import Preparation
+from gpcn.utils.extras import require
 
 TABLES = delimited.ENDINGS
 

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from gpcn.atomic import replacing
 from gpcn.data import packed_text
 from gpcn.data.archives import Arrays, read_npz, require_array
 from gpcn.errors import DataError
+from gpcn.files.atomic import replacing
 from gpcn.graph import Graph, Split
 from gpcn.preparation.preparation import Preparation
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 FORMAT = "gpcn-graph"
 VERSION = 1

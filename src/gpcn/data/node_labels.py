@@ -13,7 +13,7 @@ from gpcn.data.columns import Columns
 from gpcn.data.edge_ends import SourceTable
 from gpcn.errors import DataError
 from gpcn.preparation import values
-from gpcn.types import UNKNOWN, IntVector
+from gpcn.utils.types import UNKNOWN, IntVector
 
 NO_LABEL = frozenset({"", "na", "n/a", "nan", "null"})
 MOST_CLASSES_PER_NODE = 0.5

@@ -18,9 +18,9 @@ import pyarrow as pa
 from filelock import FileLock
 from pyarrow import fs
 
-from gpcn.atomic import replacing
 from gpcn.data.fetch import cache_folder
 from gpcn.errors import ConfigError, StorageError
+from gpcn.files.atomic import replacing
 
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 FETCHED = ".fetched.json"

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from gpcn.data import delimited
 from gpcn.data.load import find_pair
+from gpcn.data.split_plan import SplitPlan
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.preparation import values
-from gpcn.split_plan import SplitPlan
 
 
 def split_as_planned(graph: Graph, plan: SplitPlan, origin: Mapping[str, Any]) -> Graph:

@@ -22,8 +22,8 @@ from gpcn.data.archives import read_npz
 from gpcn.data.features import compact
 from gpcn.errors import DataError
 from gpcn.graph import Split
-from gpcn.types import IntVector
-from gpcn.validation import edges_to_adjacency
+from gpcn.graph.validation import edges_to_adjacency
+from gpcn.utils.types import IntVector
 
 Files: TypeAlias = Mapping[str, bytes]
 Fields: TypeAlias = dict[str, Any]

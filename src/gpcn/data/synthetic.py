@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+from gpcn.graph.validation import edges_to_adjacency
 from gpcn.splits import random_splits
-from gpcn.types import UNKNOWN, IntVector
-from gpcn.validation import edges_to_adjacency
+from gpcn.utils.types import UNKNOWN, IntVector
 
 Mixing = Literal["uniform", "ring"]
 REDRAWS = 50

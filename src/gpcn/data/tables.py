@@ -22,13 +22,13 @@ from gpcn.data.features import compact
 from gpcn.data.node_labels import read_labels
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
-from gpcn.metric_choice import default_metric
+from gpcn.graph.metric_choice import default_metric
+from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import structure, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.values import MISSING
-from gpcn.types import Metric
-from gpcn.validation import edges_to_adjacency
+from gpcn.utils.types import Metric
 
 PARTS = {
     "train": ("train", "training"),

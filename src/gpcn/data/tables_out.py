@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from gpcn.atomic import replacing
 from gpcn.data.columns import IDS, LABELS, SPLIT_NAME, UNNAMED, Columns
 from gpcn.data.delimited import SUFFIXES
 from gpcn.errors import DataError
+from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
-from gpcn.types import METRICS, ROLES, UNKNOWN
+from gpcn.utils.types import METRICS, ROLES, UNKNOWN
 
 FORMAT, UNFINISHED = "gpcn-tables", "gpcn-tables-unfinished"
 CELLS_AT_ONCE = 4_000_000

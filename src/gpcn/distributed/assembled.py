@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from gpcn.atomic import replacing
 from gpcn.distributed.part_run import POSITION, PREDICTIONS, folder_of, is_in_parts, part_key
 from gpcn.errors import CheckpointError
-from gpcn.locking import locked
-from gpcn.sealed import FORMAT, check_file, file_digest, write_sealed
+from gpcn.files.atomic import replacing
+from gpcn.files.locking import locked
+from gpcn.files.sealed import FORMAT, check_file, file_digest, write_sealed
 from gpcn.training import checkpoint
 from gpcn.training.fitted import per_node_names
-from gpcn.training.runs import Run, name_nodes
+from gpcn.training.run import Run
+from gpcn.training.run_creation import name_nodes
 from gpcn.training.splitrun import KEPT
 
 

@@ -21,8 +21,8 @@ from gpcn.distributed.run_files import RunFiles, fetch_manifest, run_files
 from gpcn.distributed.training_progress import watched
 from gpcn.distributed.worker_process import versions, work
 from gpcn.errors import ConfigError, TrainingError
-from gpcn.locking import locked
-from gpcn.sealed import FORMAT, write_sealed
+from gpcn.files.locking import locked
+from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.training.config import TrainConfig
 from gpcn.training.parallel import Tick
 from gpcn.tuning.executors.connection import connect, load_ray

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpcn.distributed.workers import Workers
-from gpcn.sealed import file_digest
+from gpcn.files.sealed import file_digest
 
 WORDS = ">4q"  # a SHA-256 as four integers
 

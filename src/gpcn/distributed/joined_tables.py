@@ -17,7 +17,7 @@ from gpcn.data.tables import PARTS
 from gpcn.distributed.streamed_columns import is_numeric
 from gpcn.distributed.table_database import TableDatabase, literal, quoted, scan
 from gpcn.errors import DataError
-from gpcn.types import ROLES, UNKNOWN
+from gpcn.utils.types import ROLES, UNKNOWN
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 """Types of ids that are joined as numbers, which is faster than as text; they are written as text in one way only."""

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from gpcn.distributed.balance import balanced_offsets, check_parts, spread
 from gpcn.distributed.halo import Offsets
 from gpcn.errors import ConfigError
-from gpcn.extras import require
 from gpcn.graph import Graph
+from gpcn.utils.extras import require
 
 Order = Literal["kept", "metis"]
 LARGEST = 2**31 - 1  # METIS counts links with 32 bits

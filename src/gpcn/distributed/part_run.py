@@ -17,7 +17,8 @@ from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
 from gpcn.training.folders import refuse_other_kinds, with_relative_paths
-from gpcn.training.runs import Run, create
+from gpcn.training.run import Run
+from gpcn.training.run_creation import create
 
 PREDICTIONS = "predictions.parquet"
 POSITION = "gpcn_position"  # of a node in its graph, where parts have another order

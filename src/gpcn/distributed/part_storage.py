@@ -13,7 +13,7 @@ from gpcn.data.parts import files as part_files
 from gpcn.data.parts.files import finished_part, part_digests
 from gpcn.data.parts.manifest import FILE, Manifest, part_folder
 from gpcn.errors import ConfigError
-from gpcn.locking import locked
+from gpcn.files.locking import locked
 
 
 class PartStorage:

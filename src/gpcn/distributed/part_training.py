@@ -23,16 +23,16 @@ from gpcn.distributed.part_problem import PartProblem
 from gpcn.distributed.part_run import POSITION, PREDICTIONS, folder_of, part_key
 from gpcn.distributed.workers import Workers
 from gpcn.errors import TrainingError
+from gpcn.files.sealed import FORMAT, file_digest, write_sealed
 from gpcn.graph import Split
 from gpcn.nn.memory import reuse_freed_memory
-from gpcn.sealed import FORMAT, file_digest, write_sealed
 from gpcn.training import checkpoint
 from gpcn.training.evaluation import evaluate
 from gpcn.training.loop import TrainingLoop
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.training.splitrun import write_history
 from gpcn.training.trainer import Trainer
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 Report = Callable[[int, TrainingLoop], None]
 Publish = Callable[[Path], None]

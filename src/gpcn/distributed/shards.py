@@ -18,8 +18,8 @@ from gpcn.distributed.ordering import PartOrder, order_of
 from gpcn.distributed.part_storage import part_storage
 from gpcn.graph import Graph, Split
 from gpcn.training.profile import profile_of
-from gpcn.training.runs import describe
-from gpcn.types import ROLES
+from gpcn.training.run_creation import describe
+from gpcn.utils.types import ROLES
 
 Progress = Callable[[int, int], None]
 """Called with how many parts are written, and of how many."""

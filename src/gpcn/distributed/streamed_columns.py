@@ -17,7 +17,7 @@ from gpcn.preparation import roles, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.roles import FEW, ID_NAME, SAMPLE, Guess, Role
 from gpcn.preparation.symbols import category_cells
-from gpcn.types import IntVector
+from gpcn.utils.types import IntVector
 
 MOST = 1_000_000  # different values of a column that is no number
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")

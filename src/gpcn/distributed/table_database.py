@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.extras import require
+from gpcn.utils.extras import require
 
 CSV, PARQUET = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), (".parquet",)
 

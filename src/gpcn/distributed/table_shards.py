@@ -37,7 +37,7 @@ from gpcn.distributed.part_storage import PartStorage, part_storage
 from gpcn.distributed.shards import Progress
 from gpcn.distributed.streamed_features import fit_preparation, stays_sparse
 from gpcn.distributed.table_database import TableDatabase, literal, quoted
-from gpcn.metric_choice import default_metric, positive_class
+from gpcn.graph.metric_choice import default_metric, positive_class
 from gpcn.preparation.preparation import Preparation
 from gpcn.training.metrics import definition
 

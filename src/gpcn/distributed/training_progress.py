@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpcn.atomic import replacing
 from gpcn.distributed.run_files import RunFiles
 from gpcn.errors import GpcnError
+from gpcn.files.atomic import replacing
 from gpcn.training.loop import TrainingLoop
 from gpcn.training.parallel import Tick
 

@@ -11,7 +11,7 @@ import torch
 from gpcn.nn import bank as banks
 from gpcn.nn import decomposition
 from gpcn.training.fitted import Fitted
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from gpcn.explanation.one_prediction import account_of, shortened
 from gpcn.explanation.sentences import sentences
 from gpcn.graph import Graph
 from gpcn.training.fitted import Fitted
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 
 def explain_average(

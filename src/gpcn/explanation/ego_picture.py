@@ -9,11 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from gpcn.atomic import replacing
 from gpcn.errors import ConfigError
 from gpcn.explanation.explained_model import position
+from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
-from gpcn.text import printable
+from gpcn.utils.text import printable
 
 REACH = 200  # nodes of each part that are summed up
 MOST = 20  # nodes in the picture

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from gpcn import machine_memory
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
+from gpcn.graph.validation import check_stored, edges_to_adjacency
 from gpcn.nn.operator import SparseOperator, to_scipy
-from gpcn.validation import check_stored, edges_to_adjacency
+from gpcn.utils import machine_memory
 
 Normalization: TypeAlias = Literal["symmetric", "row", "column", "none"]
 Direction: TypeAlias = Literal["out", "in", "both"]

@@ -18,9 +18,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from gpcn.atomic import replacing
 from gpcn.data.benchmark import load_dataset
 from gpcn.errors import CheckpointError, DataError, TrainingError
+from gpcn.files.atomic import replacing
 from gpcn.training.config import TrainConfig
 from gpcn.training.splitrun import split_key
 from gpcn.training.workers import Crew, Send

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gpcn.atomic import replacing
 from gpcn.errors import DataError
+from gpcn.files.atomic import replacing
 
 REPRODUCTION = (
     "dataset",

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.text import printable
+from gpcn.utils.text import printable
 
 IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 IN_CHART = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}

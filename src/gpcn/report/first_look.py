@@ -16,8 +16,8 @@ from gpcn.graph import Graph
 from gpcn.report.importance import feature_entries
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table
-from gpcn.training.runs import Run
-from gpcn.types import UNKNOWN
+from gpcn.training.run import Run
+from gpcn.utils.types import UNKNOWN
 
 MOST_NODES = 50
 MOST_ENTRIES = 1_000_000  # features of nodes, all of which may reach a node in a few hops

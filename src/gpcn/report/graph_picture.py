@@ -9,7 +9,7 @@ from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
 from gpcn.report.figures import Figure, Trace, plain
 from gpcn.report.palette import series
-from gpcn.types import UNKNOWN
+from gpcn.utils.types import UNKNOWN
 
 MOST_NODES, MOST_LINKS, MOST_COLOURS = 300, 1500, 5
 BRANCHES = 6  # neighbours that a node brings in, so that one hub does not fill the picture

@@ -11,7 +11,7 @@ from gpcn.errors import CheckpointError
 from gpcn.report.figures import Figure, Trace, plain
 from gpcn.report.palette import series
 from gpcn.training.metrics import MetricDefinition
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 POINTS = 300
 

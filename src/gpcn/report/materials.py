@@ -19,7 +19,8 @@ from gpcn.training.compared_runs import read_comparison
 from gpcn.training.folders import is_run, runs_in
 from gpcn.training.metrics import gain
 from gpcn.training.prediction import Predictions
-from gpcn.training.runs import Run, names_digest
+from gpcn.training.run import Run
+from gpcn.training.run_creation import names_digest
 from gpcn.training.source import load_again, relocated, source_of
 from gpcn.tuning import require_search
 from gpcn.tuning.auto import members, read_choice

@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from gpcn.atomic import replacing
 from gpcn.errors import ConfigError
+from gpcn.files.atomic import replacing
 
 
 def write(

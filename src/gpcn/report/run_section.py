@@ -19,7 +19,7 @@ from gpcn.report.templating import render
 from gpcn.training.comparison import majority_result
 from gpcn.training.evaluation import calibration_error, confidence_bins
 from gpcn.training.metrics import definition
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 
 def section(material: RunMaterial) -> Markup:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpcn.atomic import replacing
 from gpcn.errors import ConfigError, DataError
+from gpcn.files.atomic import replacing
 
 BOUND, SPECTRUM = "gpcn bound", "gpcn spectrum"
 

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from gpcn.drawing import figure_at
 from gpcn.errors import ConfigError
+from gpcn.theory.drawing import figure_at
 
 Of = Literal["singular", "eigen"]
 Method = Literal["auto", "exact", "lanczos"]

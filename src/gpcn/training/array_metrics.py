@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.types import IntVector
+from gpcn.utils.types import IntVector
 
 Probabilities = npt.NDArray[Any]
 Counts = npt.NDArray[np.int64]

@@ -16,16 +16,16 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from gpcn.atomic import hidden_folder, move, remove_hidden_folder
 from gpcn.errors import CheckpointError
-from gpcn.sealed import FORMAT, file_digest, read_sealed, write_sealed
-from gpcn.training.records import METADATA_KEY, check_header
+from gpcn.files.atomic import hidden_folder, move, remove_hidden_folder
+from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
+from gpcn.training.records import METADATA, check_header, metadata_of
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], metadata: dict[str, Any], owner: str) -> None:
     """Write tensors and `metadata` into `folder` as `name.json`; `owner`: key of the run and split they are of."""
     target, digest = _write_tensors(folder, name, tensors)
-    header = {"format": FORMAT, "owner": owner, "tensors": target.name, "sha256": digest, METADATA_KEY: metadata}
+    header = {"format": FORMAT, "owner": owner, "tensors": target.name, "sha256": digest, METADATA: metadata}
     write_sealed(folder / f"{name}.json", header)
     for old in folder.glob(f"{name}-*.safetensors"):
         if old != target:
@@ -60,7 +60,7 @@ def _intact_file(folder: Path, name: str, owner: str) -> tuple[Path, dict[str, A
         return None
     advice = f"delete {folder} to start that split over"
     header = read_sealed(path, check_header, advice)
-    file, digest, metadata = (header[key] for key in ("tensors", "sha256", METADATA_KEY))
+    file, digest, metadata = header["tensors"], header["sha256"], metadata_of(header)
     if header["owner"] != owner:
         raise CheckpointError(f"{path} belongs to another run or split; {advice}")
     if Path(file).name != file:

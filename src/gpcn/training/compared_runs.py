@@ -9,7 +9,7 @@ from typing import Any
 from gpcn.errors import CheckpointError, DataError
 from gpcn.training.comparison import compare_finished
 from gpcn.training.folders import runs_in
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 
 @dataclass(frozen=True)

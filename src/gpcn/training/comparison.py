@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpcn.graph import Graph
-from gpcn.metric_choice import positive_class
+from gpcn.graph.metric_choice import positive_class
 from gpcn.training.evaluation import compare_pairs, summarize
 from gpcn.training.metrics import gain, majority_score
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
-from gpcn.input_files import read_toml
+from gpcn.files.input_files import read_toml
 from gpcn.nn import zoo
 from gpcn.nn.adjacency import DIRECTIONS
 from gpcn.nn.hyperparameters import Hyperparameter, Value, settle

@@ -18,7 +18,7 @@ from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.symbols import Levels
 from gpcn.training.fitted import match_features
 from gpcn.training.profile import degree_counts
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 MOVED, MOVED_FAR = 0.1, 0.25  # of the stability index
 NOTABLE = 0.01  # share of nodes with a value that was not there in training

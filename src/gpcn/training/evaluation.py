@@ -11,7 +11,7 @@ from scipy.special import stdtr, stdtrit
 
 from gpcn.errors import ConfigError
 from gpcn.training import metrics
-from gpcn.types import METRICS, IntVector, Metric
+from gpcn.utils.types import METRICS, IntVector, Metric
 
 BINS = 15
 

@@ -22,8 +22,8 @@ from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.randomness import drawing_from
 from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
-from gpcn.training.runs import Run
-from gpcn.types import UNKNOWN
+from gpcn.training.run import Run
+from gpcn.utils.types import UNKNOWN
 
 
 @dataclass(frozen=True)

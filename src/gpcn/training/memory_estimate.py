@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from gpcn import machine_memory
 from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.training.config import TrainConfig
+from gpcn.utils import machine_memory
 
 FLOAT = 4
 COPIES = 5  # of the weights: themselves, their gradient, two moments of Adam, and the best so far

@@ -24,7 +24,7 @@ from torch import Tensor
 from gpcn.errors import ConfigError, near_matches
 from gpcn.training import array_metrics
 from gpcn.training.array_metrics import Probabilities
-from gpcn.types import METRICS, IntVector, Metric
+from gpcn.utils.types import METRICS, IntVector, Metric
 
 FromArrays = Callable[[Probabilities, IntVector, int | None], float]
 FromTensors = Callable[[Tensor, Tensor, int | None], Tensor]

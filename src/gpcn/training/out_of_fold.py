@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.training.prediction import Predictions
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 
 def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[int] | None = None) -> Predictions:

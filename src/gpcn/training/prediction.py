@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError
+from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.training.fitted import Fitted
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.training.spreadsheets import count_formulas, without_formulas
-from gpcn.types import UNKNOWN
+from gpcn.utils.types import UNKNOWN
 
 LARGEST_TEXTS = 1 << 30  # bytes; more than that, read_npz takes for a zip bomb
 

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpcn import machine_memory
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
@@ -18,7 +17,8 @@ from gpcn.nn.randomness import drawing_from
 from gpcn.training import memory_estimate
 from gpcn.training.config import TrainConfig
 from gpcn.training.worker_group import SINGLE_PROCESS, WorkerGroup
-from gpcn.types import UNKNOWN
+from gpcn.utils import machine_memory
+from gpcn.utils.types import UNKNOWN
 
 
 @dataclass(frozen=True)

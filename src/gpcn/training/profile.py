@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.files.schema import Check, count, fields, list_of, number, optional
 from gpcn.graph import Graph
-from gpcn.schema import Check, count, fields, list_of, number, optional
-from gpcn.types import FloatMatrix, SparseMatrix
+from gpcn.utils.types import FloatMatrix, SparseMatrix
 
 MOST_FEATURES = 5000  # bags of words have more, their ranges say little, and config.json stays small
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpcn.schema import (
+from gpcn.files.schema import (
     Check,
     anything,
     count,
@@ -20,10 +20,7 @@ from gpcn.schema import (
     text,
 )
 from gpcn.training.profile import check_profile, check_sizes
-from gpcn.types import METRICS, ROLES
-
-METADATA_KEY = "told"
-"""What the header of a checkpoint calls what is kept beside its tensors, since the first format."""
+from gpcn.utils.types import METRICS, ROLES
 
 _names = optional(list_of(name))
 _share = optional(number())
@@ -114,6 +111,19 @@ def check_result(payload: Any, where: str) -> None:
     fields({"owner": text, "result": result}, {"files": _digests})(payload, where)
 
 
+_header = {"format": anything, "owner": text, "tensors": text, "sha256": text}
+METADATA = "metadata"
+
+
 def check_header(payload: Any, where: str) -> None:
-    """The file that names the tensors of a checkpoint or model."""
-    fields({"format": anything, "owner": text, "tensors": text, "sha256": text, METADATA_KEY: record})(payload, where)
+    """The file that names the tensors of a checkpoint or model, with `metadata` beside them."""
+    fields(_header)(payload, where)
+    record(metadata_of(payload), METADATA)
+
+
+def metadata_of(header: dict[str, Any]) -> Any:
+    """What is kept beside tensors: the one field more than every header has, which earlier versions named otherwise."""
+    others = header.keys() - _header.keys()
+    if len(others) != 1:
+        raise ValueError(f"{METADATA} is missing" if not others else f"{sorted(others)} are more than {METADATA}")
+    return header[others.pop()]

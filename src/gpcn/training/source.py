@@ -11,13 +11,13 @@ from gpcn.data.interop import from_frames
 from gpcn.data.load import load
 from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.planned_splits import split_as_planned
+from gpcn.data.split_plan import SplitPlan
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
-from gpcn.split_plan import SplitPlan
 from gpcn.training.folders import followed
-from gpcn.training.runs import Run
-from gpcn.types import METRICS
+from gpcn.training.run import Run
+from gpcn.utils.types import METRICS
 
 
 def graph_of(

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, TrainingError
+from gpcn.files.atomic import replacing
+from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
 from gpcn.graph import Graph
 from gpcn.nn.memory import memory_limits, reuse_freed_memory
-from gpcn.sealed import FORMAT, file_digest, read_sealed, write_sealed
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.evaluation import evaluate
@@ -26,7 +26,7 @@ from gpcn.training.loop import HISTORY, TrainingLoop
 from gpcn.training.problem import Problem, choose_device
 from gpcn.training.records import check_result
 from gpcn.training.trainers import trainer_for
-from gpcn.types import ROLES
+from gpcn.utils.types import ROLES
 
 Report = Callable[[int, TrainingLoop], None]
 KEPT = ("model.json", "predictions.npz", "epochs.csv")

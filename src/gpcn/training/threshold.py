@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.training.prediction import Predictions
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 
 Floats = npt.NDArray[np.float64]
 

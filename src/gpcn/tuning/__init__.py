@@ -1,6 +1,6 @@
 """Hyperparameter search: what to try, on what machines, remembered so that nothing is lost or repeated."""
 
-from gpcn.extras import require
+from gpcn.utils.extras import require
 
 
 def require_search(purpose: str) -> None:

@@ -20,8 +20,8 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
-from gpcn.schema import count, list_of, number, optional, record
-from gpcn.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.files.schema import count, list_of, number, optional, record
+from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.training.folders import refuse_other_kinds, with_relative_paths
 from gpcn.training.records import SOURCE
 from gpcn.training.renamed import choices_in_current_names, in_current_names
@@ -32,7 +32,7 @@ from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
 from gpcn.tuning.storage import file_of, location_of, open_storage, storage_errors
 from gpcn.tuning.tasks import Outcome, Task
-from gpcn.types import METRICS
+from gpcn.utils.types import METRICS
 
 ENDS = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "diverged": TrialState.FAIL}
 EVALUATION = "evaluation:"

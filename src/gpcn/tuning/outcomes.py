@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpcn.schema import Check, count, fields, number, optional, record, text
-from gpcn.sealed import SEAL, content_digest
+from gpcn.files.schema import Check, count, fields, number, optional, record, text
+from gpcn.files.sealed import SEAL, content_digest
 from gpcn.training.probe import RULES
 from gpcn.tuning.tasks import Outcome
 

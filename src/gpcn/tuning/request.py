@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError
+from gpcn.files.atomic import replacing
 from gpcn.tuning.storage import location_of
 
 FILE = "asked.json"

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
-from gpcn.extras import how_to_install
+from gpcn.utils.extras import how_to_install
 
 BEING_CREATED = re.compile(r"already exists|unique constraint|duplicate key|database is locked", re.IGNORECASE)
 ATTEMPTS, PAUSE = 6, 0.2  # seconds, more each time

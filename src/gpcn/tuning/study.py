@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
+from gpcn.files.locking import locked
 from gpcn.graph import Graph
-from gpcn.locking import locked
 from gpcn.training.metrics import check_can_choose, definition
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import Executor

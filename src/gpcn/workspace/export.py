@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpcn.atomic import replacing, write_json
 from gpcn.errors import CheckpointError, ConfigError
+from gpcn.files.atomic import replacing, write_json
 from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.nn.exporting import ExportableModel, export
 from gpcn.training.fitted import Fitted
 from gpcn.training.folders import refuse_other_kinds
-from gpcn.training.runs import Run
+from gpcn.training.run import Run
 from gpcn.workspace.folder import RunFolder
 
 FORMATS = ("torch",)

@@ -20,7 +20,8 @@ from gpcn.training.folders import followed
 from gpcn.training.judged import with_rule
 from gpcn.training.out_of_fold import predict_out_of_fold
 from gpcn.training.prediction import Predictions
-from gpcn.training.runs import Run, train
+from gpcn.training.run import Run
+from gpcn.training.runs import train
 from gpcn.training.source import graph_of, graph_of_frames, load_again, relocated, source_of
 from gpcn.tuning import require_search
 from gpcn.workspace.contents import Contents, Kind, read_contents, require_models
@@ -29,7 +30,7 @@ from gpcn.workspace.scores import measures_on_split
 if TYPE_CHECKING:
     from gpcn.tuning.ledger import Ledger
 
-NO_PROFILE = "drift cannot be told: the run was written by an earlier gpcn, which kept no profile of its graph"
+NO_PROFILE = "drift cannot be measured: the run was written by an earlier gpcn, which kept no profile of its graph"
 
 
 def open_run(

@@ -11,8 +11,8 @@ import numpy as np
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.training.evaluation import evaluate
-from gpcn.training.runs import Run
-from gpcn.types import ROLES
+from gpcn.training.run import Run
+from gpcn.utils.types import ROLES
 
 
 def measures_on_split(judged: Sequence[Run], split: int, graph: Callable[[], Graph], path: Path) -> dict[str, Any]:

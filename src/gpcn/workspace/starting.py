@@ -14,9 +14,9 @@ from gpcn.data import native
 from gpcn.data.load import load
 from gpcn.data.origin import origin_of
 from gpcn.data.planned_splits import split_as_planned
+from gpcn.data.split_plan import SplitPlan, usual_plan
 from gpcn.errors import ConfigError, GpcnError
 from gpcn.graph import Graph
-from gpcn.split_plan import SplitPlan, usual_plan
 from gpcn.training.folders import refuse_other_kinds
 from gpcn.training.model_comparison import USUAL_MODELS, train_models
 from gpcn.tuning.auto import auto as choose
@@ -25,7 +25,7 @@ from gpcn.tuning.budget import read_seconds
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
-from gpcn.types import Metric
+from gpcn.utils.types import Metric
 from gpcn.workspace.folder import RunFolder
 
 GRAPH_FILE = "graph.npz"

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpcn.atomic import replacing
 from gpcn.data.parts.manifest import ADVICE
 from gpcn.errors import CheckpointError
-from gpcn.schema import anything, fields, mapping_of, text
-from gpcn.sealed import FORMAT, check_file, file_digest, read_sealed, write_sealed
+from gpcn.files.atomic import replacing
+from gpcn.files.schema import anything, fields, mapping_of, text
+from gpcn.files.sealed import FORMAT, check_file, file_digest, read_sealed, write_sealed
 
 FILE = "part.json"
 BATCH = 1 << 20  # rows

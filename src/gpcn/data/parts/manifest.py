@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from gpcn.errors import CheckpointError, DataError
-from gpcn.schema import anything, count, fields, flag, list_of, mapping_of, one_of, record, text
-from gpcn.sealed import FORMAT, read_sealed, write_sealed
-from gpcn.types import IntVector
+from gpcn.files.schema import anything, count, fields, flag, list_of, mapping_of, one_of, record, text
+from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.utils.types import IntVector
 
 LAYOUT = 1
 FILE = "manifest.json"

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gpcn.graph import Graph, Split
-from gpcn.types import ROLES, IntVector
+from gpcn.utils.types import ROLES, IntVector
 
 
 def reordered(graph: Graph, positions: IntVector | None) -> Graph:

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from gpcn.data.parts.files import column, count_rows, read_batches, read_table
 from gpcn.data.parts.manifest import Manifest
 from gpcn.errors import CheckpointError
-from gpcn.types import ROLES, IntVector
+from gpcn.utils.types import ROLES, IntVector
 
 Rows = tuple[sp.csr_array, sp.csr_array]
 """Links from the nodes of a part and links to them, `[nodes here, N]` each."""

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gpcn import machine_memory
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.reordered import reordered
 from gpcn.data.parts.tables import PartData
 from gpcn.graph import Graph, Split
 from gpcn.preparation.preparation import Preparation
-from gpcn.types import ROLES
+from gpcn.utils import machine_memory
+from gpcn.utils.types import ROLES
 
 
 def read_whole(root: Path) -> Graph:

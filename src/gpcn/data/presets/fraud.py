@@ -6,7 +6,7 @@ import numpy as np
 
 from gpcn.data.presets.tables import Drawn, Month, Table, blanked, choices, columns_of, first_rows, moments
 from gpcn.data.presets.words import FIRST_NAMES, LAST_NAMES, ODD_NOTES, PLAIN_NOTES
-from gpcn.types import IntVector
+from gpcn.utils.types import IntVector
 
 FRAUD, UNLABELLED, NO_AGE, NO_COUNTRY, ISOLATED, REPEATED, NEW = 0.06, 0.10, 0.08, 0.04, 0.02, 0.06, 0.10
 TRANSFERS_PER_ACCOUNT = 4

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpcn.data.presets.tables import Drawn, Month, Table, blanked, choices, columns_of, first_rows, partners
 from gpcn.data.presets.words import SECTIONS, SHARED
-from gpcn.types import IntVector
+from gpcn.utils.types import IntVector
 
 UNLABELLED, NO_LANG, NEW = 0.05, 0.06, 0.10
 LINKS_PER_PAGE = 5

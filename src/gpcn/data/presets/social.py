@@ -6,7 +6,7 @@ import numpy as np
 
 from gpcn.data.presets.tables import Drawn, Month, Table, blanked, choices, columns_of, first_rows, moments, partners
 from gpcn.data.presets.words import BIO, CITIES, FIRST_NAMES, LAST_NAMES, TAGS
-from gpcn.types import IntVector
+from gpcn.utils.types import IntVector
 
 GROUPS = ("north", "east", "south", "west")
 UNLABELLED, NO_YEAR, NO_CITY, BLOCKS, NEW = 0.05, 0.12, 0.05, 0.12, 0.10

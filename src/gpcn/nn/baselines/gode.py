@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gpcn.errors import ConfigError, TrainingError, near_matches
-from gpcn.extras import require
 from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_positive
 from gpcn.nn.residual import ResidualGCN
+from gpcn.utils.extras import require
 
 FIXED_STEP = ("midpoint", "rk4", "explicit_adams", "implicit_adams")
 ADAPTIVE_STEP = ("dopri5", "dopri8", "bosh3", "fehlberg2", "adaptive_heun")

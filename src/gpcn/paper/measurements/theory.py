@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gpcn.drawing import figure_at
 from gpcn.nn.hyperparameters import Value
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_missing
 from gpcn.paper.rows import Row
+from gpcn.theory.drawing import figure_at
 from gpcn.training.config import TrainConfig
 
 DATASETS = ("texas", "chameleon", "cora")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpcn.drawing import figure_at
 from gpcn.paper.measurements.ablation import METHODS, SWEEPS
 from gpcn.paper.rows import Row
+from gpcn.theory.drawing import figure_at
 
 LABELS = {"gamma": "γ", "layers": "L, residual layers", "dropout": "dropout"}
 # colours that colour-blind readers can keep apart

@@ -13,10 +13,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from gpcn.atomic import replacing
 from gpcn.data import catalog
 from gpcn.data.benchmark import is_available
 from gpcn.errors import CheckpointError
+from gpcn.files.atomic import replacing
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper.evaluations import Evaluations, Progress, load_once
 from gpcn.paper.reference.published import DATASETS

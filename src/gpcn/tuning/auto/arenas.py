@@ -20,7 +20,7 @@ from gpcn.graph import Graph, Split
 from gpcn.splits import deal
 from gpcn.training.metrics import can_be_scored, definition, score
 from gpcn.training.probe import halves
-from gpcn.types import IntVector
+from gpcn.utils.types import IntVector
 
 FEW_VALIDATION_NODES = 250  # up to which they are too few to choose by, where one or two splits are given
 MOST_IN_FOLDS = 3000  # training and validation nodes up to which cross-validation is affordable

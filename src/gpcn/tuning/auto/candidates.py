@@ -20,8 +20,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError
+from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig

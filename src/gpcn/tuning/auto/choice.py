@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.atomic import write_json
 from gpcn.errors import CheckpointError
+from gpcn.files.atomic import write_json
 from gpcn.graph import Graph
 from gpcn.training.evaluation import summarize
 from gpcn.training.judged import with_rule
 from gpcn.training.metrics import score
-from gpcn.training.runs import Run, open_or_create
+from gpcn.training.run import Run
+from gpcn.training.run_creation import open_or_create
 from gpcn.training.splitrun import read_result, split_result, write_split
 from gpcn.tuning.auto.candidates import Candidate, Store
 

@@ -18,12 +18,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError, ConfigError, TrainingError
+from gpcn.files.atomic import replacing
+from gpcn.files.locking import locked
 from gpcn.graph import Graph
-from gpcn.locking import locked
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs import Run, check_splits
+from gpcn.training.run import Run
+from gpcn.training.runs import check_splits
 from gpcn.tuning.auto import account
 from gpcn.tuning.auto.account import Member
 from gpcn.tuning.auto.arenas import FOLDS, Arena, needs_folds, split_arena, stages_for

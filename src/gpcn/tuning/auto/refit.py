@@ -16,15 +16,16 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from gpcn.atomic import write_json
 from gpcn.errors import TrainingError
+from gpcn.files.atomic import write_json
 from gpcn.graph import Graph, Split
 from gpcn.training.judged import train_epochs
 from gpcn.training.problem import Problem
-from gpcn.training.runs import Run, open_or_create
+from gpcn.training.run import Run
+from gpcn.training.run_creation import open_or_create
 from gpcn.training.splitrun import read_result, split_result, write_split
 from gpcn.tuning.auto.choice import REFITTED
-from gpcn.types import IntVector
+from gpcn.utils.types import IntVector
 
 
 @dataclass(frozen=True)

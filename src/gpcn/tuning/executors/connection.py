@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
-from gpcn.extras import require
 from gpcn.tuning.executors import RETRIES
+from gpcn.utils.extras import require
 
 FIRST_WITH_TOKENS = (2, 52)
 STARTS = 5  # of a cluster on this machine, where it is too busy for one

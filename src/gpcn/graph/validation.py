@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from gpcn.errors import DataError
-from gpcn.types import ROLES, UNKNOWN, FloatMatrix, IntVector, SparseMatrix
+from gpcn.utils.types import ROLES, UNKNOWN, FloatMatrix, IntVector, SparseMatrix
 
 MOST_CLASSES = 2000
 

@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpcn.atomic import replacing
 from gpcn.errors import CheckpointError
-from gpcn.schema import Check
+from gpcn.files.atomic import replacing
+from gpcn.files.schema import Check
 
 FORMAT = 2
 FORMATS = (1, 2)

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from gpcn import metric_choice, validation
 from gpcn.errors import DataError
-from gpcn.types import METRICS, ROLES, UNKNOWN, FloatMatrix, IntVector, Metric, SparseMatrix
-from gpcn.validation import edges_to_adjacency
+from gpcn.graph import metric_choice, validation
+from gpcn.graph.validation import edges_to_adjacency
+from gpcn.utils.types import METRICS, ROLES, UNKNOWN, FloatMatrix, IntVector, Metric, SparseMatrix
 
 if TYPE_CHECKING:
     from gpcn.preparation.preparation import Preparation

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.text import printable
+from gpcn.utils.text import printable
 
 LARGEST_TOML = 1 << 20  # bytes; settings are a page at most
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gpcn.atomic import replacing
-from gpcn.extras import require
+from gpcn.files.atomic import replacing
+from gpcn.utils.extras import require
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
 from gpcn.splits import check_shares, folds, group_splits, random_splits, time_split
-from gpcn.types import ROLES, UNKNOWN, IntVector
+from gpcn.utils.types import ROLES, UNKNOWN, IntVector
 
 DEFAULT_COUNT = 5
 MOST_SPLITS = 10_000  # every one of them is trained, and holds every labelled node
