@@ -38,9 +38,9 @@ class TrainingError(GpcnError):
     """Training cannot go on, for example because the loss is no longer a number."""
 
 
-def near_matches(name: str, known: Iterable[str]) -> str:
-    """A hint for an unknown `name`: the closest known names, or all of them if none is close."""
-    options = sorted(known)
+def near_matches(name: str, choices: Iterable[str]) -> str:
+    """A hint for an unknown `name`: the closest of `choices`, or all of them if none is close."""
+    options = sorted(choices)
     close = difflib.get_close_matches(name.lower(), options, n=3, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(close) + "?"

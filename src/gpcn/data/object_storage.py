@@ -94,13 +94,13 @@ class RemoteFolder:
         base = f"{self._root}/{under}".rstrip("/")
         with self._errors():
             info = self._files.get_file_info(base)
-            several = [info]
+            stored = [info]
             if info.type != fs.FileType.File:
-                several = self._files.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=True))
-            if not several and not under:
+                stored = self._files.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=True))
+            if not stored and not under:
                 self._require_bucket()
         names = {}
-        for info in several:
+        for info in stored:
             name = info.path.removeprefix(self._root).lstrip("/")
             parts = PurePosixPath(name).parts
             hidden = any(part.startswith(".") for part in parts) and name != under
@@ -112,7 +112,7 @@ class RemoteFolder:
         """Copy what is stored under these names into `folder`, leaving what is there and unchanged; all the names."""
         record = folder / FETCHED
         fetched = _read_record(record)
-        stored = {name: version for several in under for name, version in self.names(several).items()}
+        stored = {name: version for prefix in under for name, version in self.names(prefix).items()}
         try:
             for name in [name for name in fetched if name not in stored and _is_under(name, under)]:
                 (folder / name).unlink(missing_ok=True)
@@ -214,8 +214,8 @@ def _version(file: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns]
 
 
-def _is_under(name: str, several: Sequence[str]) -> bool:
-    return any(not under or name == under or name.startswith(f"{under}/") for under in several)
+def _is_under(name: str, prefixes: Sequence[str]) -> bool:
+    return any(not prefix or name == prefix or name.startswith(f"{prefix}/") for prefix in prefixes)
 
 
 def _rank(name: str) -> tuple[bool, bool, bool, str]:

@@ -65,15 +65,15 @@ class Exchange:
 class PartMatrix(EntryMatrix):
     """Rows of a square sparse matrix; it only multiplies."""
 
-    def __init__(self, own: Tensor, halo: Tensor, exchange: Exchange) -> None:
-        self.own, self.halo, self.exchange = own, halo, exchange
-        self.shape, self.dtype, self.device = own.shape, own.dtype, own.device
+    def __init__(self, local: Tensor, halo: Tensor, exchange: Exchange) -> None:
+        self.local, self.halo, self.exchange = local, halo, exchange
+        self.shape, self.dtype, self.device = local.shape, local.dtype, local.device
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """`[rows here, width]` of the product, from the same rows of the factor."""
         dense = dense.contiguous()
         arriving, messages = self.exchange.begin(dense)
-        result = multiply(self.own, dense)
+        result = multiply(self.local, dense)
         for message in messages:
             message.wait()
         return multiply_add_(result, self.halo, arriving) if len(arriving) else result
@@ -83,7 +83,7 @@ class PartMatrix(EntryMatrix):
 class Part:
     """Rows of a matrix with global columns, cut into those here and those elsewhere."""
 
-    own: sp.csr_array
+    local: sp.csr_array
     halo: sp.csr_array
     columns: npt.NDArray[np.int64]
     exchange: Exchange
@@ -95,9 +95,9 @@ class Part:
         rows.sort_indices()
         here = (rows.indices >= start) & (rows.indices < stop)
         if here.all():
-            own, halo, columns = rows, sp.csr_array((rows.shape[0], 0), dtype=rows.dtype), np.empty(0, dtype=np.int64)
+            local, halo, columns = rows, sp.csr_array((rows.shape[0], 0), dtype=rows.dtype), np.empty(0, dtype=np.int64)
             if start:
-                own = _renumbered(rows.data, rows.indices - start, rows.indptr, stop - start)
+                local = _renumbered(rows.data, rows.indices - start, rows.indptr, stop - start)
         else:
             elsewhere = ~here
             linked = np.zeros(rows.shape[1], dtype=np.bool_)
@@ -105,25 +105,25 @@ class Part:
             columns = np.flatnonzero(linked).astype(np.int64)
             numbers = np.empty(rows.shape[1], dtype=rows.indices.dtype)
             numbers[columns] = np.arange(columns.size)
-            own = _block(rows, here, lambda kept: kept - start, stop - start)
+            local = _block(rows, here, lambda kept: kept - start, stop - start)
             halo = _block(rows, elsewhere, lambda kept: numbers[kept], columns.size)
-        return cls(own, halo, columns, Exchange.plan(workers, offsets, columns))
+        return cls(local, halo, columns, Exchange.plan(workers, offsets, columns))
 
     def scaled(self, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None) -> Part:
         """Rows times `left`, columns times `right`, both given for the nodes here; columns and rows are shared."""
         elsewhere = None
         if right is not None:
             elsewhere = self.exchange(torch.from_numpy(right).unsqueeze(1)).squeeze(1).numpy()
-        blocks = (_scaled(self.own, left, right), _scaled(self.halo, left, elsewhere))
+        blocks = (_scaled(self.local, left, right), _scaled(self.halo, left, elsewhere))
         return Part(*blocks, self.columns, self.exchange)
 
     def sums(self) -> npt.NDArray[np.float64]:
         """Of each row."""
-        return np.asarray(self.own.sum(axis=1) + self.halo.sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(self.local.sum(axis=1) + self.halo.sum(axis=1), dtype=np.float64).ravel()
 
     def matrix(self, dtype: torch.dtype) -> PartMatrix:
         """For products."""
-        return PartMatrix(csr_tensor(self.own, dtype), csr_tensor(self.halo, dtype), self.exchange)
+        return PartMatrix(csr_tensor(self.local, dtype), csr_tensor(self.halo, dtype), self.exchange)
 
 
 def part_operator(matrix: PartMatrix, transposed: PartMatrix, nnz: int) -> SparseOperator:

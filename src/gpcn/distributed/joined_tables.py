@@ -159,10 +159,10 @@ def check_splits(database: TableDatabase, columns: Columns) -> None:
     """Refuse splits with an unknown word, an empty role, or nodes without a label."""
     label = quoted(str(columns.label))
     for column in columns.splits or ():
-        words = [word for several in PARTS.values() for word in several]
-        known = ", ".join(map(literal, [*words, "", "none", "na", "n/a", "nan", "null"]))
+        words = [word for synonyms in PARTS.values() for word in synonyms]
+        allowed = ", ".join(map(literal, [*words, "", "none", "na", "n/a", "nan", "null"]))
         cell = f"lower(trim(coalesce({quoted(column)}::VARCHAR, '')))"
-        strange = database.rows(f"SELECT {cell} FROM nodes WHERE {cell} NOT IN ({known}) LIMIT 1")
+        strange = database.rows(f"SELECT {cell} FROM nodes WHERE {cell} NOT IN ({allowed}) LIMIT 1")
         if strange:
             raise DataError(f"split column {column!r} holds {strange[0][0]!r}; expected train, val, test or nothing")
         counts = dict(database.rows(f"SELECT {role_code(column)}, count(*) FROM nodes GROUP BY 1"))

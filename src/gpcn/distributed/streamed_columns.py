@@ -132,13 +132,13 @@ def _identity(database: TableDatabase, name: str, source: str, rows: int) -> Gue
 
 def map_values(database: TableDatabase, name: str, cells: Any, numbers: values.Floats) -> str:
     """A source with the number of every node's cell: `numbers[i]` where it is `cells[i]`."""
-    known = {
+    numbers_in_use = {
         int(table[0].rsplit("_", 1)[1])
         for table in database.rows(
             "SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'gpcn_numbers_%'"
         )
     }
-    mapping = f"gpcn_numbers_{max(known, default=-1) + 1}"
+    mapping = f"gpcn_numbers_{max(numbers_in_use, default=-1) + 1}"
     database.create(mapping, pa.table({"cell": cells, "number": pa.array(numbers, from_pandas=True)}))
     return (
         f"(SELECT gpcn_node, m.number FROM nodes LEFT JOIN {mapping} AS m "

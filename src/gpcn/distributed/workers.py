@@ -35,9 +35,9 @@ class Workers:
 
     def gather_integers(self, numbers: Sequence[int]) -> Tensor:
         """Equally many numbers of every worker, `[workers, count]`."""
-        own = torch.tensor(list(numbers), dtype=torch.int64)
-        parts = [torch.empty_like(own) for _ in range(self.size)]
-        dist.all_gather(parts, own)
+        values = torch.tensor(list(numbers), dtype=torch.int64)
+        parts = [torch.empty_like(values) for _ in range(self.size)]
+        dist.all_gather(parts, values)
         return torch.stack(parts)
 
     def agree(self, numbers: Sequence[int]) -> bool:

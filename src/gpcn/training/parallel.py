@@ -21,7 +21,7 @@ from gpcn.training.workers import Crew, Message, Send
 
 SMALL = 2_000_000_000  # multiply-adds of one pass up to which one thread per split serves best
 WORTH = 2.0  # how many starts must be left to do before one is paid
-BETWEEN_LOOKS = 0.1  # seconds
+SECONDS_BETWEEN_COLLECTIONS = 0.1  # seconds
 Tick = tuple[int, int, int, float, float]  # split, epoch, epochs, validation loss, validation score
 
 
@@ -121,10 +121,10 @@ class _Work:
         self.helpers, self.config, self.folders = helpers, config, folders
         self.jobs, self.threads, self.options, self.tick = jobs, threads, options, tick
         self.waiting: deque[int] = deque()
-        self.away: set[int] = set()
-        self.found: dict[int, dict[str, Any]] = {}
+        self.submitted: set[int] = set()
+        self.outcomes: dict[int, dict[str, Any]] = {}
         self.start: float | None = None  # of the second epoch: the first loads libraries
-        self.looked = time.perf_counter()
+        self.collected_at = time.perf_counter()
         self.done_here = 0
         self.always = False
 
@@ -141,49 +141,49 @@ class _Work:
                 report(number, trainer)
             now = time.perf_counter()
             self.start = self.start or now
-            if now - self.looked > BETWEEN_LOOKS:
-                self.look()
+            if now - self.collected_at > SECONDS_BETWEEN_COLLECTIONS:
+                self.collect()
 
         before = torch.get_num_threads()
         torch.set_num_threads(self.threads)
         try:
             while self.waiting:
                 number = self.waiting.popleft()
-                self.look()
+                self.collect()
                 folder = self.folders[number]
-                self.found[number] = run_split(
+                self.outcomes[number] = run_split(
                     self.helpers.graph, self.config, number, folder, report=after_epoch, **self.options
                 )
                 self.done_here += 1
         finally:
             torch.set_num_threads(before)
-        while self.away:
-            self.look(BETWEEN_LOOKS)
-        return {number: self.found[number] for number in splits}
+        while self.submitted:
+            self.collect(SECONDS_BETWEEN_COLLECTIONS)
+        return {number: self.outcomes[number] for number in splits}
 
-    def look(self, timeout: float = 0.0) -> None:
+    def collect(self, timeout: float = 0.0) -> None:
         """Take what helpers have finished, pass on their progress, and give them more."""
-        self.looked = time.perf_counter()
+        self.collected_at = time.perf_counter()
         for number, (kind, payload) in self.helpers.messages(timeout):
             if kind == "failed":
                 raise payload
             if kind == "done":
-                self.away.remove(number)
-                self.found[number] = payload
+                self.submitted.remove(number)
+                self.outcomes[number] = payload
             elif self.tick is not None:
                 self.tick(payload)
-        while self.waiting and len(self.away) < self.jobs - 1 and self._worth_it():
+        while self.waiting and len(self.submitted) < self.jobs - 1 and self._worth_it():
             number = self.waiting.pop()  # from the end: this process takes the next
             self.helpers.submit(self.config, number, self.folders[number], self.threads, self.options)
-            self.away.add(number)
+            self.submitted.add(number)
 
     def _worth_it(self) -> bool:
         if self.always or self.helpers.started:
             return True
         spent = 0.0 if self.start is None else time.perf_counter() - self.start
         per_split = spent / max(1, self.done_here)  # at least, while the first is not done
-        left = len(self.waiting) + self.helpers.ahead * len(self.folders)
-        return left * per_split > WORTH * seconds_to_start()
+        splits_ahead = len(self.waiting) + self.helpers.ahead * len(self.folders)
+        return splits_ahead * per_split > WORTH * seconds_to_start()
 
 
 def _helper(graph: Graph) -> Callable[..., dict[str, Any]]:

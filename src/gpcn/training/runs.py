@@ -62,18 +62,18 @@ def train(
     options: dict[str, Any] = {"threads": threads, "device": kind, "save_every": save_every, "tick": tick}
     options |= {"helpers": helpers, "at_once": jobs is not None}
     if out is None:
-        nowhere: dict[int, Path | None] = dict.fromkeys(numbers)
+        no_folders: dict[int, Path | None] = dict.fromkeys(numbers)
         many = parallel.jobs_for(jobs, len(numbers), threads)
-        found = parallel.run_all(graph, config, numbers, nowhere, jobs=many, **options)
-        return summary(config, describe(graph, source), [found[number] for number in numbers])
+        outcomes = parallel.run_all(graph, config, numbers, no_folders, jobs=many, **options)
+        return summary(config, describe(graph, source), [outcomes[number] for number in numbers])
     path = Path(out)
     with locked(path):
         run = open_or_create(path, graph, config, source)
         missing = [number for number in numbers if run.outcome(number) is None]
         many = parallel.jobs_for(jobs, len(missing), threads)
-        places: dict[int, Path | None] = {number: run.folder(number) for number in missing}
+        folders: dict[int, Path | None] = {number: run.folder(number) for number in missing}
         if missing:
-            parallel.run_all(graph, config, missing, places, jobs=many, identity=run.identity, **options)
+            parallel.run_all(graph, config, missing, folders, jobs=many, identity=run.identity, **options)
         write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
         return run.result(numbers)
 

@@ -18,7 +18,7 @@ from gpcn.nn.baselines import GODE
 from gpcn.utils import extras
 from tests.commands import in_process
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DISTRIBUTION_OF = {"torch_geometric": "torch-geometric", "ray.train": "ray"}
 
