@@ -163,6 +163,27 @@ def test_a_pass_takes_turns_with_and_without_dropout() -> None:
     assert max(rows[True]) < max(rows[False]) < 120
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_step_writes_into_the_memory_of_the_step_before(name: str, dropout: float) -> None:
+    graph = typed_graph()
+    labels = torch.tensor(graph.labels)
+    model = build(name, ",".join(OPERATORS[:2]), 2)
+    model.order = "collapsed"
+    model.dropout = model.features.dropout = model.features.last_dropout = dropout
+    direct = DirectPass(model, torch.tensor(graph.features, dtype=torch.float64), graph, TRAIN, labels[TRAIN])
+    written_out = not isinstance(direct.terms, AutogradTerms)
+    locations = []
+    for _ in range(3):
+        model.zero_grad()
+        _, logits = direct(dropout > 0)
+        gradients = {key: parameter.grad for key, parameter in model.named_parameters()}
+        kept = [key for key in gradients if written_out or key.startswith("features")]
+        kept = [key for key in kept if key not in ("theta", "scales")]  # a few numbers, new each time
+        locations.append([logits.data_ptr(), *(gradients[key].data_ptr() for key in kept)])
+    assert locations[0] == locations[1] == locations[2]
+
+
 def test_which_terms_are_written_out() -> None:
     class Other(GPCN):
         def pieces(self) -> Pieces:

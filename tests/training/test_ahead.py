@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -59,6 +62,38 @@ def test_work_that_needs_no_help_starts_nobody(
     graph: Graph, config: TrainConfig, splits: list[int] | None, jobs: int | None
 ) -> None:
     with helpers_ahead(graph, [config], splits, jobs):
+        assert not ahead._waiting
+
+
+def test_a_process_is_forked_only_where_no_other_thread_could_hold_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    for method in ("fork", "spawn"):
+        monkeypatch.setattr(ahead, method, lambda *_, method=method, **__: begun.append(method))
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    start_ahead(1)
+    ahead._waiting.clear()
+    monkeypatch.setattr("threading.active_count", lambda: 2)
+    start_ahead(1)
+    ahead._waiting.clear()
+    assert begun == ["fork" if sys.platform.startswith("linux") else "spawn", "spawn"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked on Linux alone")
+def test_a_forked_process_ends_by_sigterm_and_does_not_see_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    start_ahead(1)
+    ((process, _),) = ahead._waiting
+    os.kill(process.pid or 0, signal.SIGINT)
+    process.join(0.3)
+    assert process.is_alive()
+    os.kill(process.pid or 0, signal.SIGTERM)
+    process.join(10)
+    assert process.exitcode == -signal.SIGTERM
+
+
+def test_work_with_several_threads_starts_nobody_ahead(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpcn.training.parallel.SMALL", 0)
+    with helpers_ahead(graph, [LONG], None, 2):
         assert not ahead._waiting
 
 

@@ -1,4 +1,4 @@
-"""Helping processes started while the command itself still imports PyTorch."""
+"""Helping processes, started before the command computes anything."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from gpcn.training.config import TrainConfig
 def helpers_ahead(
     graph: Graph, configs: Sequence[TrainConfig], splits: Sequence[int] | None, jobs: int | None
 ) -> Iterator[None]:
-    """Where training `configs` on `splits` is likely to last, have a process ready that helps."""
+    """Where training `configs` on `splits` is likely to last, with a thread each, have a process ready that helps."""
     from gpcn.training.parallel import jobs_for, threads_for
 
     count = len(graph.splits if splits is None else splits)
     epochs = count * sum(int(config["epochs"]) for config in configs)
-    helped = any(jobs_for(jobs, count, threads_for(graph, config)) > 1 for config in configs)
+    threads = max(threads_for(graph, config) for config in configs)
+    helped = threads == 1 and jobs_for(jobs, count, threads) > 1
     with started_ahead(helped and epochs >= ahead.LASTING):
         yield
 

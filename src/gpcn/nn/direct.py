@@ -9,7 +9,7 @@ gradients are those of `loss.backward()` to rounding, and random draws are the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TypeGuard, cast
 
 import torch
@@ -23,7 +23,8 @@ from gpcn.nn.dropout import RowDropout, SparseDropout
 from gpcn.nn.layers import Linear
 from gpcn.nn.operator import SparseOperator, multiply, multiply_add_
 from gpcn.nn.polynomial import horner_, powers_
-from gpcn.nn.region import Region, region_around, stack_regions, whole_graph
+from gpcn.nn.region import Region, whole_graph
+from gpcn.nn.step_plan import PassMemory, Sizes, StepPlan, plan_step, transpose_
 
 
 def covers(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> TypeGuard[BankModel]:
@@ -35,31 +36,6 @@ def covers(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Type
     reading = model.read(adjacency, None, x.shape[0])
     width = cast(Linear, model.features.layers[-1]).weight.shape[1]
     return model.order_for(reading.operators, x.shape[0], width) == "collapsed"
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """The rows that a step computes, and its memory.
-
-    Attributes:
-        training: what the loss depends on.
-        evaluation: what the nodes judged depend on, where that is a pass of its own.
-        both: training and evaluation below each other, where one pass over both has fewer calls; else `None`.
-        train: positions of the training nodes in `training`.
-        judged: positions in `evaluation` of the nodes judged; `None` where all are.
-        error: the gradient of the logits of `training`, zero but for training nodes.
-        blocks: room for all powers, of `training` or `both`.
-        evaluation_blocks: the same for `evaluation`, where that is a pass of its own.
-    """
-
-    training: Region
-    evaluation: Region
-    both: Region | None
-    train: Tensor
-    judged: Tensor | None
-    error: Tensor
-    blocks: Tensor
-    evaluation_blocks: Tensor | None
 
 
 class DirectPass:
@@ -90,83 +66,72 @@ class DirectPass:
         reading = model.read(adjacency, None, x.shape[0])
         self.everything = whole_graph(x, reading.operators, reading.links)
         self.layers = [cast(Linear, layer) for layer in model.features.layers]
+        widths = tuple(layer.weight.shape[1] for layer in self.layers)
+        self.sizes = Sizes(widths, model.num_classes, tuple(model.depths))
         numbers = {id(operator): number for number, operator in enumerate(reading.operators)}
-        self.joins = [numbers.get(id(operator)) for operator in reading.links]
+        joins = [numbers.get(id(operator)) for operator in reading.links]
+        self.first_powers = [None if join is None else 1 + sum(model.depths[:join]) for join in joins]
         weights = torch.ones(len(labels), dtype=model.dtype) if class_weights is None else class_weights[labels]
         self.weights = (weights.to(model.dtype) / weights.sum()).unsqueeze(0)  # [1, n]
         self.wanted = self.weights.new_zeros(model.num_classes, len(labels))  # [C, n]: its weight at a node's class
         self.wanted.scatter_(0, labels.unsqueeze(0), self.weights)
         self.terms = rule_for(model)
-        self.plans: dict[bool, _Plan] = {}
+        self.gradients = [
+            (torch.zeros_like(layer.weight), None if layer.bias is None else torch.zeros_like(layer.bias))
+            for layer in self.layers
+        ]
+        self.g_terms = self.weights.new_empty(self.sizes.powers, self.sizes.classes, widths[-1])
+        self.g_bias = self.weights.new_empty(self.sizes.powers, self.sizes.classes)
+        self.plans: dict[bool, StepPlan] = {}
         self.sparse_dropout: SparseDropout | None = None
         self.row_dropouts: dict[int, RowDropout] = {}
 
     def __call__(self, drops: bool) -> tuple[Tensor, Tensor]:
         """Set every weight's gradient; the training loss, and logits `[N, C]` with nothing dropped.
 
-        Where only some nodes are `judged`, the logits of others may be missing (nan).
+        Where only some nodes are `judged`, the logits of others may be missing (nan). Logits and gradients are the
+        same memory in every call.
         """
         with torch.no_grad():
             plan = self._plan(drops)
             pieces = self.terms.forward()
-            clean = self._evaluated(plan, pieces) if drops and plan.both is None else None
-            forward, count = plan.both or plan.training, len(plan.training)
+            clean = None if plan.evaluating is None else self._evaluated(plan, plan.evaluating, pieces)
+            count = len(plan.training)
             x = self._dropped(plan) if drops else plan.training.x
-            hidden = self._hidden(x if plan.both is None else plan.both.x, count if drops else 0)
-            logits = self._logits(forward, hidden[-1], pieces, plan.blocks)
+            hidden = self._hidden(x if plan.both is None else plan.both.x, plan.forwards, count if drops else 0)
+            logits = self._logits(plan.both or plan.training, plan.forwards, pieces)
             if plan.both is not None:
                 clean, logits = logits[count:], logits[:count]
                 hidden = [result[:count] for result in hidden]
             loss = self._loss(plan, logits)
             self.terms.backward(self._backward(plan, x, hidden, pieces, drops))
-        return loss, self._of_all(plan, logits if clean is None else clean)
+            return loss, self._of_all(plan, logits if clean is None else clean)
 
-    def _plan(self, drops: bool) -> _Plan:
-        """Which rows training computes, and which the nodes judged need, where that is a pass of its own."""
+    def _plan(self, drops: bool) -> StepPlan:
         if drops not in self.plans:
-            everything, depths = self.everything, self.model.depths
-            training = evaluation = everything
-            if drops:
-                training = region_around(self.train, everything, depths)
-            if self.judged is not None:
-                nodes = self.judged if drops else torch.cat([self.train, self.judged])
-                evaluation = region_around(nodes, everything, depths)
-                training = training if drops else evaluation
-            hidden = sum(layer.weight.shape[1] for layer in self.layers)
-            both = stack_regions(training, evaluation, hidden) if drops else None
-            shape = 1 + sum(depths), self.model.num_classes
-            self.plans[drops] = _Plan(
-                training,
-                evaluation,
-                both,
-                training.at(self.train),
-                None if evaluation.rows is None or self.judged is None else evaluation.at(self.judged),
-                self.weights.new_zeros(len(training), shape[1]),
-                self.weights.new_empty(shape[0], len(both or training), shape[1]),
-                self.weights.new_empty(shape[0], len(evaluation), shape[1]) if drops and both is None else None,
-            )
+            self.plans[drops] = plan_step(self.everything, self.sizes, self.train, self.judged, drops, self.weights)
         return self.plans[drops]
 
-    def _evaluated(self, plan: _Plan, pieces: Pieces) -> Tensor:
+    def _evaluated(self, plan: StepPlan, memory: PassMemory, pieces: Pieces) -> Tensor:
         """The logits with nothing dropped."""
-        hidden = self._hidden(plan.evaluation.x, 0)[-1]
-        return self._logits(plan.evaluation, hidden, pieces, cast(Tensor, plan.evaluation_blocks))
+        self._hidden(plan.evaluation.x, memory, 0)
+        return self._logits(plan.evaluation, memory, pieces)
 
-    def _of_all(self, plan: _Plan, logits: Tensor) -> Tensor:
+    def _of_all(self, plan: StepPlan, logits: Tensor) -> Tensor:
         """`[N, C]`, with the logits of the nodes judged, from those of the rows evaluated."""
-        if plan.judged is None or self.judged is None:
+        if plan.judged is None or plan.judged_logits is None:
             return logits
-        every = logits.new_full((len(self.everything), logits.shape[1]), torch.nan)
-        return every.index_copy_(0, self.judged, logits.index_select(0, plan.judged))
+        chosen = torch.index_select(logits, 0, plan.judged, out=plan.chosen_logits)
+        return plan.judged_logits.index_copy_(0, cast(Tensor, self.judged), chosen)
 
-    def _dropped(self, plan: _Plan) -> Features:
+    def _dropped(self, plan: StepPlan) -> Features:
         """The features of training rows with some entries zeroed, in the same memory each time, that of `both` too."""
         share, region = self.model.features.dropout, plan.training
         x, joined = region.x, None if plan.both is None else plan.both.x
         if share == 0:
             return x
         if not isinstance(x, SparseOperator):
-            target = torch.empty_like(x) if joined is None else cast(Tensor, joined)[: len(region)]
+            target = cast(Tensor, plan.dropped) if joined is None else cast(Tensor, joined)[: len(region)]
             return self._row_dropout(-1, share, x.shape[1], region)(target.copy_(x))
         if self.sparse_dropout is None or self.sparse_dropout.p != share:
             stored = cast(SparseOperator, self.everything.x).nnz
@@ -181,24 +146,24 @@ class DirectPass:
             existing = self.row_dropouts[number] = RowDropout(share, width, region.rows, len(self.everything))
         return existing
 
-    def _hidden(self, x: Features, dropped: int) -> list[Tensor]:
+    def _hidden(self, x: Features, memory: PassMemory, dropped: int) -> Sequence[Tensor]:
         """The result of each feature layer, the last is `X_T`, with dropout in the first `dropped` rows."""
-        results: list[Tensor] = []
-        for number, layer in enumerate(self.layers):
+        before = x
+        for number, (layer, current) in enumerate(zip(self.layers, memory.hidden, strict=True)):
             weight, bias = layer.weight, layer.bias
-            before = results[-1] if results else x
             if isinstance(before, SparseOperator):
-                current = multiply(before.matrix, weight)
+                multiply(before.matrix, weight, current)
                 if bias is not None:
                     current.add_(bias)
+            elif bias is None:
+                torch.mm(before, weight, out=current)
             else:
-                current = before @ weight if bias is None else torch.addmm(bias, before, weight)
-            current.relu_()
+                torch.addmm(bias, before, weight, out=current)
+            before = current.relu_()
             share = self._dropout(number)
             if dropped and share > 0:
                 self._row_dropout(number, share, current.shape[1], self.plans[True].training)(current[:dropped])
-            results.append(current)
-        return results
+        return memory.hidden
 
     def _dropout(self, number: int) -> float:
         features = self.model.features
@@ -208,65 +173,67 @@ class DirectPass:
         """By what dropout multiplied the entries of a layer's result that it left."""
         return 1 / (1 - self._dropout(number)) if drops else 1.0
 
-    def _logits(self, region: Region, hidden: Tensor, pieces: Pieces, blocks: Tensor) -> Tensor:
-        powers, classes, _ = pieces.terms.shape
-        product = pieces.terms.flatten(0, 1) @ hidden.T  # [powers * C, n]: a few long rows multiply fastest
-        lying = product.view(powers, classes, -1).transpose(1, 2)  # [powers, n, C]
+    def _logits(self, region: Region, memory: PassMemory, pieces: Pieces) -> Tensor:
+        torch.mm(pieces.terms.flatten(0, 1), memory.hidden[-1].T, out=memory.product)  # few long rows: fastest
         if pieces.bias is None:
-            blocks.copy_(lying)
+            memory.every_power.copy_(memory.standing)
         else:
-            torch.add(lying, pieces.bias.unsqueeze(1), out=blocks)
-        for link, join in zip(pieces.links, self.joins, strict=True):
-            if join is not None:
-                blocks[self._first_power(join)].add_(region.take(link))
-        total = horner_(region.operators, self.model.depths, lambda k: blocks[k] if k else blocks[0].clone())
-        for operator, link, join in zip(region.links, pieces.links, self.joins, strict=True):
-            if join is None:
+            torch.add(memory.standing, pieces.bias.unsqueeze(1), out=memory.every_power)
+        for link, first in zip(pieces.links, self.first_powers, strict=True):
+            if first is not None:
+                memory.powers[first].add_(region.take(link, memory.joined))
+        total = horner_(region.operators, self.sizes.depths, memory.powers.__getitem__)
+        for operator, link, first in zip(region.links, pieces.links, self.first_powers, strict=True):
+            if first is None:
                 multiply_add_(total, operator.matrix, link)
         return total
 
-    @staticmethod
-    def _scaled_product(first: Tensor, second: Tensor, scale: float) -> Tensor:
-        """`scale * first @ second`, the smaller of the two scaled."""
-        if scale == 1:
-            return first @ second
-        return first @ (second * scale) if second.numel() < first.numel() else (first * scale) @ second
-
-    def _first_power(self, operator: int) -> int:
-        return 1 + sum(self.model.depths[:operator])
-
-    def _loss(self, plan: _Plan, logits: Tensor) -> Tensor:
-        """Cross entropy of the training nodes; leaves its gradient in the plan's `error`."""
-        chosen = logits.index_select(0, plan.train).T.contiguous()  # [C, n]: over few classes, many nodes at a time
-        logarithms = torch.log_softmax(chosen, dim=0)
-        loss = -(logarithms * self.wanted).sum()
-        error = logarithms.exp_().mul_(self.weights).sub_(self.wanted)
-        plan.error.index_copy_(0, plan.train, error.T.contiguous())
+    def _loss(self, plan: StepPlan, logits: Tensor) -> Tensor:
+        """Cross entropy of the training nodes; leaves its gradient in the plan."""
+        memory = plan.loss
+        torch.index_select(logits, 0, plan.train, out=memory.chosen)
+        transpose_(memory.chosen, memory.lying)
+        torch.ops.aten._log_softmax.out(memory.lying, 0, False, out=memory.logarithms)
+        loss = torch.mul(memory.logarithms, self.wanted, out=memory.shares).sum().neg_()
+        error = memory.logarithms.exp_().mul_(self.weights).sub_(self.wanted)
+        memory.error.index_copy_(0, plan.train, transpose_(error, memory.chosen))
         return loss
 
-    def _backward(self, plan: _Plan, x: Features, hidden: list[Tensor], pieces: Pieces, drops: bool) -> Pieces:
+    def _backward(self, plan: StepPlan, x: Features, hidden: Sequence[Tensor], pieces: Pieces, drops: bool) -> Pieces:
         """Set the gradients of the feature layers; those of the pieces."""
-        region, (powers, classes, width) = plan.training, pieces.terms.shape
-        stack = powers_(region.backwards, self.model.depths, plan.error)  # [n, 1 + Σ L_o, C]
-        flat = stack.view(-1, powers * classes)
-        terms = (flat.T @ hidden[-1]).view(powers, classes, width)
-        bias = None if pieces.bias is None else flat.sum(0).view(powers, classes)
+        memory, region = plan.loss, plan.training
+        powers_(region.backwards, self.sizes.depths, memory.error, memory.columns, memory.turns)
+        torch.mm(memory.flat.T, hidden[-1], out=self.g_terms.flatten(0, 1))
+        if pieces.bias is not None:
+            torch.sum(memory.flat, 0, out=self.g_bias.view(-1))
         links = tuple(
-            multiply(operator.transposed, plan.error)
-            if join is None
-            else region.spread(stack[:, self._first_power(join)], len(self.everything))
-            for operator, join in zip(region.links, self.joins, strict=True)
+            multiply(operator.transposed, memory.error, target)
+            if first is None
+            else region.spread(memory.columns[first], target)
+            for operator, first, target in zip(region.links, self.first_powers, plan.link_errors, strict=True)
         )
-        error = self._scaled_product(flat, pieces.terms.flatten(0, 1), self._scale(len(self.layers) - 1, drops))
+        last = len(self.layers) - 1
+        error = _scaled_product(memory.flat, pieces.terms.flatten(0, 1), self._scale(last, drops), plan.errors[last])
         for number in reversed(range(len(self.layers))):
             torch.ops.aten.threshold_backward.grad_input(error, hidden[number], 0, grad_input=error)
             before = hidden[number - 1] if number else x
-            layer = self.layers[number]
-            layer.weight.grad = (
-                multiply(before.transposed, error) if isinstance(before, SparseOperator) else before.T @ error
-            )
+            layer, (g_weight, g_bias) = self.layers[number], self.gradients[number]
+            if isinstance(before, SparseOperator):
+                layer.weight.grad = multiply(before.transposed, error, g_weight)
+            else:
+                layer.weight.grad = torch.mm(before.T, error, out=g_weight)
             if layer.bias is not None:
-                layer.bias.grad = error.sum(0)
+                layer.bias.grad = torch.sum(error, 0, out=g_bias)
             if number:
-                error = self._scaled_product(error, layer.weight.T, self._scale(number - 1, drops))
-        return Pieces(terms, bias, links)
+                scale = self._scale(number - 1, drops)
+                error = _scaled_product(error, layer.weight.T, scale, plan.errors[number - 1])
+        return Pieces(self.g_terms, None if pieces.bias is None else self.g_bias, links)
+
+
+def _scaled_product(first: Tensor, second: Tensor, scale: float, out: Tensor) -> Tensor:
+    """`scale * first @ second`, the smaller of the two scaled, and `first` in place."""
+    if scale == 1:
+        return torch.mm(first, second, out=out)
+    if second.numel() < first.numel():
+        return torch.mm(first, second * scale, out=out)
+    return torch.mm(first.mul_(scale), second, out=out)

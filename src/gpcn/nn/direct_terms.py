@@ -10,13 +10,11 @@ from __future__ import annotations
 from typing import Protocol, cast
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from gpcn.nn.bank_model import BankModel, Pieces
-from gpcn.nn.layers import Linear
+from gpcn.nn.family_terms import FamilyTerms
 from gpcn.nn.multi import MultiGPCN
-from gpcn.nn.polynomial import power_chain, power_chain_gradients
 from gpcn.nn.polynomial_model import PolynomialModel
 
 
@@ -33,7 +31,8 @@ class TermsRule(Protocol):
 def rule_for(model: BankModel) -> TermsRule:
     """The written-out rule where the model's `pieces` are those it was written for, autograd's otherwise."""
     if isinstance(model, PolynomialModel) and type(model).pieces is PolynomialModel.pieces:
-        return FamilyTerms(model) if type(model)._terms is PolynomialModel._terms else AutogradTerms(model)
+        written_out = type(model)._terms is PolynomialModel._terms and model.dtype in (torch.float32, torch.float64)
+        return FamilyTerms(model) if written_out else AutogradTerms(model)
     if isinstance(model, MultiGPCN) and type(model).pieces is MultiGPCN.pieces:
         return FreeTerms(model)
     return AutogradTerms(model)
@@ -58,177 +57,48 @@ class AutogradTerms:
 
 
 class FreeTerms:
-    """`V` and `b` as they are, `U_l = (1 - μ) W_A,l V_l`, `μ` fixed."""
+    """`V` and `b` as they are, `U_l = (1 - μ) W_A,l V_l`, `μ` fixed; in the same memory in every step."""
 
     def __init__(self, model: MultiGPCN) -> None:
         self.model, self.terms = model, model.terms
+        self.weight = self.terms.weight.detach()
+        self.bias = None if self.terms.bias is None else self.weight.new_zeros(self.weight.shape[:2])
+        if model.link is None:
+            return
+        self.vectors, self.link_terms = model.link.detach().unbind(1), model.link_terms.detach()
+        nodes, classes = len(model.link), self.weight.shape[1]
+        self.weighted, self.weighted_link_terms = torch.empty_like(self.weight), torch.empty_like(self.link_terms)
+        self.lying = self.weight.new_empty(classes, nodes)
+        self.values = tuple(self.weight.new_empty(nodes, classes) for _ in self.vectors)
+        self.g_weight, self.g_link = torch.empty_like(self.weight), torch.zeros_like(model.link)
+        self.g_link_terms = torch.zeros_like(model.link_terms)
 
     def forward(self) -> Pieces:
         """The pieces, detached."""
-        model, weight = self.model, self.terms.weight.detach()
-        bias = None if self.terms.bias is None else _first_row(self.terms.bias.detach(), len(weight))
+        model = self.model
+        if self.bias is not None:
+            self.bias[0] = cast(Tensor, self.terms.bias).detach()
         if model.link is None:
-            return Pieces(weight, bias)
-        pairs = zip(model.link.detach().unbind(1), model.link_terms.detach(), strict=True)
-        links = tuple(_narrow_product(vectors, (1 - model.mu) * terms) for vectors, terms in pairs)
-        return Pieces(model.mu * weight, bias, links)
+            return Pieces(self.weight, self.bias)
+        torch.mul(self.weight, model.mu, out=self.weighted)
+        torch.mul(self.link_terms, 1 - model.mu, out=self.weighted_link_terms)
+        for vectors, terms, values in zip(self.vectors, self.weighted_link_terms, self.values, strict=True):
+            values.copy_(torch.mm(terms.T, vectors.T, out=self.lying).T)  # lying down several times as fast
+        return Pieces(self.weighted, self.bias, self.values)
 
     def backward(self, errors: Pieces) -> None:
         """Set the gradients of `V`, `b`, `W_A` and `V_l`."""
         model = self.model
-        self.terms.weight.grad = errors.terms if model.link is None else model.mu * errors.terms
         if self.terms.bias is not None:
             self.terms.bias.grad = cast(Tensor, errors.bias)[0]
         if model.link is None:
+            self.terms.weight.grad = errors.terms
             return
-        model.link.grad, model.link_terms.grad = torch.empty_like(model.link), torch.empty_like(model.link_terms)
+        self.terms.weight.grad = torch.mul(errors.terms, model.mu, out=self.g_weight)
         for number, error in enumerate(errors.links):
-            weighted = (1 - model.mu) * model.link_terms.detach()[number]
-            torch.mm(error, weighted.T, out=model.link.grad[:, number])
-            torch.mul((error.T @ model.link.detach()[:, number]).T, 1 - model.mu, out=model.link_terms.grad[number])
-
-
-class FamilyTerms:
-    """`V_k = μ c_k W^k W_out` per operator, its biases, and `U_l = (1 - μ) W_A,l W_out`.
-
-    Coefficients that are not weights themselves (shares of the starting ones, scales) come and go through autograd, a
-    handful of numbers.
-    """
-
-    def __init__(self, model: PolynomialModel) -> None:
-        self.model, self.out = model, model.out
-        self.residual = [cast(Linear, model._residual_of(number)) for number in range(len(model.bank))]
-        self.starts = [1 + sum(model.depths[:number]) for number in range(len(model.bank))]
-        constant = model.polynomial_coefficients()
-        self.constant = None if constant.requires_grad else constant.detach().to(model.dtype)
-
-    def forward(self) -> Pieces:
-        """The pieces, detached; keeps what `backward` needs of them."""
-        model = self.model
-        with torch.enable_grad():
-            self.coefficients = model.polynomial_coefficients() if self.constant is None else self.constant
-            self.share = model.share()
-        coefficients = self.coefficients.detach()
-        out = self.out.weight.detach()
-        self.chains = [
-            power_chain(layer.weight.detach(), out, depth)
-            for layer, depth in zip(self.residual, model.depths, strict=True)
-        ]
-        self.scales = [self._of_operator(coefficients, number).unsqueeze(1) for number in range(len(self.chains))]
-        terms = [chain * scale.unsqueeze(2) for chain, scale in zip(self.chains, self.scales, strict=True)]
-        self.terms = terms[0] if len(terms) == 1 else torch.cat([terms[0], *(more[1:] for more in terms[1:])])
-        self.bias = self._residual_bias()
-        if model.link is None:
-            return Pieces(self.terms, self._with_last_bias(self.bias))
-        share = self.share.detach() if isinstance(self.share, Tensor) else self.share
-        bias = None if self.bias is None else self.bias * share
-        links = tuple(_narrow_product(vectors.detach(), out * (1 - share)) for vectors in model._link_vectors())
-        return Pieces(self.terms * share, self._with_last_bias(bias), links)
-
-    def _of_operator(self, values: Tensor, number: int) -> Tensor:
-        """Those of power 0 and of the powers of one operator, of `[1 + Σ L_o, ...]`."""
-        if len(self.residual) == 1:
-            return values
-        start = self.starts[number]
-        return torch.cat([values[:1], values[start : start + self.model.depths[number]]])
-
-    def _residual_bias(self) -> Tensor | None:
-        if self.residual[0].bias is None:
-            return None
-        parts = []
-        self.carried = []
-        for layer, chain, scale in zip(self.residual, self.chains, self.scales, strict=True):
-            carried = chain @ cast(Tensor, layer.bias).detach()  # [L + 1, C]
-            self.carried.append(carried)
-            parts.append(carried[:-1] * scale[1:])
-        return torch.cat([torch.zeros_like(self.carried[0][:1]), *parts])
-
-    def _with_last_bias(self, bias: Tensor | None) -> Tensor | None:
-        if self.out.bias is None:
-            return bias
-        last = self.out.bias.detach()
-        if bias is None:
-            return _first_row(last, len(self.terms))
-        bias = bias.clone() if bias is self.bias else bias
-        bias[0] += last
-        return bias
-
-    def backward(self, errors: Pieces) -> None:
-        """Set the gradients of `W`, `W_out`, their biases, the coefficients, `W_A` and `μ`."""
-        model, g_terms, g_bias = self.model, errors.terms, errors.bias
-        if self.out.bias is not None:
-            self.out.bias.grad = cast(Tensor, g_bias)[0].clone()
-        g_out: Tensor | None = None
-        if model.link is not None:
-            share = self.share.detach() if isinstance(self.share, Tensor) else self.share
-            g_out = self._links_backward(errors, share)
-            g_terms = g_terms * share
-            g_bias = None if g_bias is None else g_bias * share
-        g_coefficients = torch.zeros_like(self.coefficients) if self.constant is None else None
-        for number, layer in enumerate(self.residual):
-            part = self._operator_backward(number, layer, g_terms, g_bias, g_coefficients)
-            g_out = part if g_out is None else g_out + part
-        self.out.weight.grad = cast(Tensor, g_out).contiguous()  # laid out as the weight is, which Adam relies on
-        if g_coefficients is not None:
-            if isinstance(self.coefficients, nn.Parameter):
-                self.coefficients.grad = g_coefficients
-            else:
-                self.coefficients.backward(g_coefficients)  # type: ignore[no-untyped-call]
-
-    def _operator_backward(
-        self, number: int, layer: Linear, g_terms: Tensor, g_bias: Tensor | None, g_coefficients: Tensor | None
-    ) -> Tensor:
-        """Of the polynomial of one operator; its gradient of `W_out`."""
-        chain, scale = self.chains[number], self.scales[number]
-        start, depth = self.starts[number], self.model.depths[number]
-        g_powers = self._of_operator(g_terms, number)
-        if number:
-            g_powers[0] = 0  # power 0 counts once
-        g_chain = g_powers * scale.unsqueeze(2)
-        g_scale = None if g_coefficients is None else (g_powers * chain).sum((1, 2))
-        if layer.bias is not None:
-            shifted = cast(Tensor, g_bias)[start : start + depth]  # of powers 1..L
-            if g_scale is not None:
-                g_scale[1:] += (shifted * self.carried[number][:-1]).sum(1)
-            g_carried = torch.cat([shifted * scale[1:], torch.zeros_like(shifted[:1])])
-            g_chain += g_carried.unsqueeze(2) * layer.bias.detach()
-            layer.bias.grad = chain.flatten(0, 1).T @ g_carried.flatten()
-        if g_coefficients is not None and g_scale is not None:
-            g_coefficients[0] += g_scale[0]
-            g_coefficients[start : start + depth] += g_scale[1:]
-        layer.weight.grad, g_out = power_chain_gradients(layer.weight.detach(), chain, g_chain)
-        return g_out
-
-    def _links_backward(self, errors: Pieces, share: Tensor | float) -> Tensor:
-        """Of the links and of `μ`; its gradient of `W_out`."""
-        model, out = self.model, self.out.weight.detach()
-        link = cast(nn.Parameter, model.link)
-        several = link.dim() == 3
-        link.grad = torch.empty_like(link) if several else None
-        weighted = out * (1 - share)
-        total = torch.zeros_like(out)
-        for number, (vectors, error) in enumerate(zip(model._link_vectors(), errors.links, strict=True)):
-            if several:
-                torch.mm(error, weighted.T, out=cast(Tensor, link.grad)[:, number])
-            else:
-                link.grad = error @ weighted.T
-            total += (error.T @ vectors.detach()).T
-        if model.mu_logit is not None:
-            g_share = (errors.terms * self.terms).sum() - (total * out).sum()
-            if self.bias is not None:
-                g_share = g_share + (cast(Tensor, errors.bias) * self.bias).sum()
-            model.mu_logit.grad = torch.ops.aten.sigmoid_backward(g_share, cast(Tensor, self.share).detach())
-        return total * (1 - share)
-
-
-def _narrow_product(wide: Tensor, narrow: Tensor) -> Tensor:
-    """`wide @ narrow` of `[N, h]` and `[h, C]`: lying down several times as fast where `C` is small."""
-    return (narrow.T @ wide.T).T.contiguous()
-
-
-def _first_row(row: Tensor, count: int) -> Tensor:
-    """`row` above `count - 1` rows of zeros."""
-    return F.pad(row.unsqueeze(0), (0, 0, 0, count - 1))
+            torch.mm(error, self.weighted_link_terms[number].T, out=self.g_link[:, number])
+            torch.mul((error.T @ self.vectors[number]).T, 1 - model.mu, out=self.g_link_terms[number])
+        model.link.grad, model.link_terms.grad = self.g_link, self.g_link_terms
 
 
 def _tensors(pieces: Pieces) -> list[Tensor]:

@@ -152,18 +152,18 @@ class EntryMatrix:
         raise NotImplementedError
 
 
-def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
-    """`matrix @ dense` without autograd.
+def multiply(matrix: Tensor, dense: Tensor, out: Tensor | None = None) -> Tensor:
+    """`matrix @ dense` without autograd, in `out` where it is given (on the CPU).
 
     On the CPU `@` first fills the result with zeros and copies it; writing straight into it is faster.
     """
     if isinstance(matrix, EntryMatrix):
-        return matrix @ dense
+        return matrix @ dense if out is None else out.copy_(matrix @ dense)
     if matrix.device.type == "meta":
         return dense.new_empty(matrix.shape[0], dense.shape[1])
     if matrix.device.type != "cpu":
         return matrix @ dense
-    result = dense.new_empty(matrix.shape[0], dense.shape[1])
+    result = dense.new_empty(matrix.shape[0], dense.shape[1]) if out is None else out
     return torch.addmm(result, matrix, dense, beta=0, out=result)
 
 

@@ -190,17 +190,21 @@ def horner_(operators: Operators, depths: Sequence[int], power: Callable[[int], 
     return total
 
 
-def powers_(operators: Operators, depths: Sequence[int], x: Tensor) -> Tensor:
-    """`bank_powers` without autograd."""
-    stack = x.new_empty(x.shape[0], 1 + sum(depths), x.shape[1])
-    stack[:, 0] = x = x.contiguous()
+def powers_(
+    operators: Operators, depths: Sequence[int], x: Tensor, columns: Sequence[Tensor], turns: Sequence[Tensor]
+) -> None:
+    """`bank_powers` without autograd into `columns`, `[N, C]` of each power.
+
+    `turns` are two more such matrices for the products, which want theirs in one piece.
+    """
+    columns[0].copy_(x)
     index = 0
     for operator, depth in zip(operators, depths, strict=True):
         current = x
         for _ in range(depth):
             index += 1
-            stack[:, index] = current = multiply(operator.matrix, current)
-    return stack
+            current = multiply(operator.matrix, current, turns[index % 2])
+            columns[index].copy_(current)
 
 
 class _Horner(Function):
@@ -232,7 +236,10 @@ class _Powers(Function):
 
     @staticmethod
     def forward(x: Tensor, operators: Operators, depths: tuple[int, ...]) -> Tensor:
-        return powers_(operators, depths, x)
+        x = x.contiguous()
+        stack = x.new_empty(x.shape[0], 1 + sum(depths), x.shape[1])
+        powers_(operators, depths, x, stack.unbind(1), (torch.empty_like(x), torch.empty_like(x)))
+        return stack
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

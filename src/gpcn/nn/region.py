@@ -65,15 +65,13 @@ class Region:
         """Where `nodes` stand among the rows."""
         return nodes if self.positions is None else self.positions[nodes]
 
-    def take(self, values: Tensor) -> Tensor:
-        """The rows of `values` `[N, C]`."""
-        return values if self.rows is None else values.index_select(0, self.rows)
+    def take(self, values: Tensor, out: Tensor) -> Tensor:
+        """The rows of `values` `[N, C]`, in `out` `[n, C]` where they are not all."""
+        return values if self.rows is None else torch.index_select(values, 0, self.rows, out=out)
 
-    def spread(self, values: Tensor, count: int) -> Tensor:
-        """`values` `[n, C]` as `[N, C]`, zero elsewhere."""
-        if self.rows is None:
-            return values
-        return values.new_zeros(count, values.shape[1]).index_copy_(0, self.rows, values)
+    def spread(self, values: Tensor, out: Tensor) -> Tensor:
+        """`values` `[n, C]` as `[N, C]`, in `out` where these are not all rows, which is zero elsewhere."""
+        return values if self.rows is None else out.index_copy_(0, self.rows, values)
 
 
 def whole_graph(x: Features, operators: Operators, links: Operators) -> Region:

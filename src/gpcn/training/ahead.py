@@ -1,20 +1,23 @@
-"""Processes that are started before anybody needs them: they import what trainings need while this one does the same.
+"""Processes that are started before anybody needs them, by a command that is likely to last.
 
-A command that is likely to last starts them as soon as it has read the graph; whoever wants a process first takes one
-of these. Those that nobody takes end with the command.
+Where that is safe they are forked once this process has imported what trainings need, which costs hundredths of a
+second; elsewhere they import the same, while this one does. Whoever wants a process first takes one of these. Those
+that nobody takes end with the command.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 START = 2.5  # seconds from wanting a process to its first epoch, on two cores
-START_AHEAD = 0.3  # the same, of one that is there already
-LASTING = 1000  # epochs over all splits from which on a command is worth more than one process
+START_AHEAD = 0.1  # the same, of one that is there already
+LASTING = 300  # epochs over all splits from which on a command is worth more than one process
 Started = tuple[BaseProcess, Any]
 _waiting: list[Started] = []
 
@@ -22,7 +25,21 @@ _waiting: list[Started] = []
 def start(count: int, run: Callable[..., None]) -> None:
     """Start as many of `count` processes as cores allow; each waits in `run(pipe, parent, ahead)` for its task."""
     missing = min(count, (os.cpu_count() or 1) - 1) - len(_waiting)
-    _waiting.extend(spawn(run, ahead=True) for _ in range(missing))
+    begin = fork if missing > 0 and may_fork() else spawn
+    _waiting.extend(begin(run, ahead=True) for _ in range(missing))
+
+
+def may_fork() -> bool:
+    """Whether a copy of this process could go on: a lock that another thread holds would never be released in it.
+
+    The pools of NumPy's and SciPy's BLAS know about forks. PyTorch's does not, so what is forked computes with one
+    thread; everybody who starts processes here has one thread per process.
+    """
+    if not sys.platform.startswith("linux") or threading.active_count() > 1:
+        return False
+    import torch
+
+    return not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
 
 
 def take() -> Started | None:
@@ -50,9 +67,20 @@ def dismiss() -> None:
         pipe.close()
 
 
+def fork(run: Callable[..., None], *, ahead: bool) -> Started:
+    """`spawn`, with all that is imported here."""
+    import gpcn.training.splitrun  # noqa: F401, and PyTorch with it
+
+    return _started("fork", run, ahead)
+
+
 def spawn(run: Callable[..., None], *, ahead: bool) -> Started:
     """A process that runs `run(pipe, parent, ahead)`, and this end of its pipe."""
-    context = get_context("spawn")
+    return _started("spawn", run, ahead)
+
+
+def _started(method: str, run: Callable[..., None], ahead: bool) -> Started:
+    context: Any = get_context(method)
     ours, theirs = context.Pipe()
     process = context.Process(target=run, args=(theirs, os.getpid(), ahead), daemon=True)
     process.start()

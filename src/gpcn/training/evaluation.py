@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
 
 from gpcn.errors import ConfigError
 from gpcn.training import metrics
@@ -90,6 +89,8 @@ def compare_pairs(
     variance = float(differences.var(ddof=1)) * (1 / count + test_share / (1 - test_share))
     if variance == 0:
         return {"difference": mean, "low": mean, "high": mean, "p": 1.0 if mean == 0 else 0.0}
+    from scipy.special import stdtr, stdtrit  # a trainer of splits needs neither, and it takes a while to import
+
     reach = float(stdtrit(count - 1, 0.5 + confidence / 2)) * variance**0.5
     p = float(2 * stdtr(count - 1, -abs(mean) / variance**0.5))
     return {"difference": mean, "low": mean - reach, "high": mean + reach, "p": p}

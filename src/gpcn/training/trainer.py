@@ -138,7 +138,7 @@ class Trainer(TrainingLoop):
         tensors |= {f"best_buffer.{i}": buffer for i, buffer in enumerate(self.best_buffers)}
         for i, parameter in enumerate(self.parameters):
             for key, value in self.optimizer.state[parameter].items():
-                tensors[f"adam.{i}.{key}"] = value
+                tensors[f"adam.{i}.{key}"] = value.clone() if key == "step" else value  # steps share their memory
         tensors["random"] = self.random.get_state()
         return tensors, self._progress()
 
@@ -156,8 +156,8 @@ class Trainer(TrainingLoop):
                     raise ValueError(f"the optimizer's state of weight {i} is incomplete")
                 if any(keys[key].shape != parameter.shape for key in ("exp_avg", "exp_avg_sq")):
                     raise ValueError(f"the optimizer's state of weight {i} has another shape")
-                moved = {key: value.to(parameter.device) for key, value in keys.items()}
-                self.optimizer.state[parameter] = {key: value.clone() for key, value in moved.items()}
+                for key, kept in self.optimizer.state[parameter].items():
+                    kept.copy_(keys[key])
             self.random.set_state(tensors["random"])
             self._restore_progress(text)
         except (KeyError, ValueError, TypeError, RuntimeError, OverflowError) as error:

@@ -152,6 +152,7 @@ def _dying() -> Iterator[None]:
 
 def _begin(pipe: Any, parent: int, before_need: bool) -> None:
     die_with(parent)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a fork has the handlers of its parent
     if before_need:
         import gpcn.training.splitrun  # noqa: F401, and PyTorch with it
     with suppress(EOFError):
