@@ -14,24 +14,23 @@ from gpcn.training.config import TrainConfig
 def helpers_ahead(
     graph: Graph, configs: Sequence[TrainConfig], splits: Sequence[int] | None, jobs: int | None
 ) -> Iterator[None]:
-    """Where training `configs` on `splits` is likely to last, with a thread each, have a process ready that helps."""
+    """Where training `configs` on `splits` is likely to last, with a thread each, have processes ready that help."""
     from gpcn.training.parallel import jobs_for, threads_for
 
     count = len(graph.splits if splits is None else splits)
     epochs = count * sum(int(config["epochs"]) for config in configs)
     threads = max(threads_for(graph, config) for config in configs)
-    helped = threads == 1 and jobs_for(jobs, count, threads) > 1
-    with started_ahead(helped and epochs >= ahead.LASTING):
+    lasting = threads == 1 and epochs >= ahead.LASTING
+    with started_ahead(jobs_for(jobs, count, threads) - 1 if lasting else 0):
         yield
 
 
 @contextmanager
-def started_ahead(wanted: bool) -> Iterator[None]:
-    """Have a process ready where it is wanted; it ends with the block if nobody took it."""
+def started_ahead(count: int) -> Iterator[None]:
+    """Have `count` processes ready; they end with the block if nobody took them."""
     from gpcn.training.workers import start_ahead
 
-    if wanted:
-        start_ahead(1)
+    start_ahead(count)
     try:
         yield
     finally:

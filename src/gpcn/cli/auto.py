@@ -96,12 +96,12 @@ def train_auto(
     from gpcn.tuning.auto import auto as choose
     from gpcn.tuning.auto.portfolio import read_portfolio
     from gpcn.tuning.budget import Budget, read_seconds
-    from gpcn.tuning.executors.local import LocalExecutor
+    from gpcn.tuning.executors.local import LocalExecutor, workers_for
 
     seconds = read_seconds(budget)
     entries = None if portfolio is None else read_portfolio(portfolio)
     with (
-        started_ahead(jobs != 1 and Budget(seconds=seconds).lasts),
+        started_ahead(workers_for(jobs) if Budget(seconds=seconds).lasts else 0),
         closing(LocalExecutor(graph, jobs, begin_here=True)) as executor,
     ):
         result = choose(

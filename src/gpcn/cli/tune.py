@@ -137,13 +137,14 @@ def _drive(
     from gpcn.cli.progress import study_progress
     from gpcn.tuning.budget import read_budget
     from gpcn.tuning.executors.cluster import RayExecutor
-    from gpcn.tuning.executors.local import LocalExecutor
+    from gpcn.tuning.executors.local import LocalExecutor, workers_for
     from gpcn.tuning.study import drive, study_in
 
     limit = read_budget(request.budget)
+    lasts = engine == "local" and limit.lasts
     with (
+        started_ahead(workers_for(jobs) if lasts else 0),
         study_in(folder, description, storage, request) as ledger,
-        started_ahead(engine == "local" and jobs != 1 and limit.lasts),
     ):
         executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
         with closing(executor), study_progress(limit) as watch:

@@ -95,7 +95,8 @@ class FamilyTerms:
         if isinstance(self.coefficients, nn.Parameter):
             self.coefficients.grad = gradient
         else:
-            self.coefficients.backward(gradient)  # type: ignore[no-untyped-call]
+            with torch.enable_grad():
+                (self.coefficients * gradient).sum().backward()  # type: ignore[no-untyped-call]
 
     def _set(self, parameter: nn.Parameter, gradient: Array) -> None:
         kept = self.gradients[parameter]

@@ -23,10 +23,13 @@ _waiting: list[Started] = []
 
 
 def start(count: int, run: Callable[..., None]) -> None:
-    """Start as many of `count` processes as cores allow; each waits in `run(pipe, parent, ahead)` for its task."""
-    missing = min(count, (os.cpu_count() or 1) - 1) - len(_waiting)
-    begin = fork if missing > 0 and may_fork() else spawn
-    _waiting.extend(begin(run, ahead=True) for _ in range(missing))
+    """Start `count` processes, or one where a start is dear; each waits in `run(pipe, parent, ahead)` for its task."""
+    if (os.cpu_count() or 1) == 1 or count <= len(_waiting):
+        return
+    if may_fork():
+        _waiting.extend(fork(run, ahead=True) for _ in range(count - len(_waiting)))
+    elif not _waiting:
+        _waiting.append(spawn(run, ahead=True))
 
 
 def may_fork() -> bool:

@@ -33,6 +33,16 @@ from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver, Work
 READY = "ready"
 
 
+def workers_for(jobs: int | None) -> int:
+    """How many processes: `jobs`, or as many as cores; none beside this one where that is one."""
+    count = _workers(jobs)
+    return count if count > 1 else 0
+
+
+def _workers(jobs: int | None) -> int:
+    return jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
+
+
 class LocalExecutor:
     """`jobs` processes, started when they are needed; by default as many as cores, and only for work that lasts.
 
@@ -40,7 +50,7 @@ class LocalExecutor:
     """
 
     def __init__(self, graph: Graph, jobs: int | None = None, *, begin_here: bool = False) -> None:
-        self.workers = jobs if jobs is not None and jobs > 0 else os.cpu_count() or 1
+        self.workers = _workers(jobs)
         self._graph = graph
         self._seconds_alone = WORTH * seconds_to_start()  # seconds of work at most before another process is started
         self._warm = False
