@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 from gpcn import TrainConfig, synthesize
 from gpcn.data.parts.manifest import part_folder
-from gpcn.distributed.failures import FailureBoard, error_of
+from gpcn.distributed.failures import FailureBoard, recorded_error
 from gpcn.distributed.part_run import open_or_create
 from gpcn.distributed.shards import shard
 from gpcn.distributed.worker_process import check_versions, run_worker, versions
@@ -50,7 +50,7 @@ class FailuresInAFile:
 
     def first(self) -> GpcnError | None:
         for file in sorted(self.folder.glob("*")):
-            return error_of(*json.loads(file.read_text()))
+            return recorded_error(*json.loads(file.read_text()))
         return None
 
 
@@ -144,7 +144,7 @@ def test_of_several_failures_the_first_worker_s_is_kept_with_its_kind() -> None:
     board.record(0, "TrainingError", "the loss became nan; lower lr")
     board.record(0, "ConfigError", "a consequence")
     kind, sentence = board.first() or ("", "")
-    error = error_of(kind, sentence)
+    error = recorded_error(kind, sentence)
     assert isinstance(error, TrainingError)
     assert str(error) == "the loss became nan; lower lr"
-    assert type(error_of("near_matches", "no kind of error")) is GpcnError
+    assert type(recorded_error("near_matches", "no kind of error")) is GpcnError

@@ -17,7 +17,7 @@ from gpcn.paper.reference import published
 from gpcn.paper.reference.published import METHODS
 from gpcn.paper.reference.recipes import recipe
 from gpcn.paper.results_page import automatic, page
-from gpcn.paper.rows import ABLATION, REPRODUCTION, SPLITS, as_text, read
+from gpcn.paper.rows import ABLATION, REPRODUCTION, SPLITS, read, result_text
 from tests.commands import Answer, Killable, in_process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,7 +208,7 @@ class TestCommitted:
             measured = {tuple(row[key] for key in ablation.KEY) for row in table if int(row["splits"]) >= 3}
             for study in ablation.studies(what):
                 for point in ablation.points(study):
-                    assert (study.dataset, point.method, point.setting, as_text(point.value)) in measured
+                    assert (study.dataset, point.method, point.setting, result_text(point.value)) in measured
             assert all("+changes" not in row["commit"] for row in table)
 
     def test_rows_are_of_all_splits_and_of_committed_code(self) -> None:

@@ -87,7 +87,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> Pretended:
 
 @pytest.mark.parametrize("model", BASELINES)
 def test_every_baseline_has_the_same_budget(model: str, pretended: Pretended) -> None:
-    (recipe,) = recipe_search.find(model, "texas", pretended)
+    (recipe,) = recipe_search.find_recipes(model, "texas", pretended)
     plan = baseline_plan(model, "texas", 300)
     started = 3 + plan.draws + plan.mutations
     assert f"best of {started} configurations" in recipe.how
@@ -106,7 +106,7 @@ def test_every_baseline_has_the_same_budget(model: str, pretended: Pretended) ->
 
 def test_every_baseline_starts_where_its_authors_do(pretended: Pretended) -> None:
     assert set(AUTHORS) == {*BASELINES, *operators.METHODS}
-    recipe_search.find("gprgnn", "texas", pretended)
+    recipe_search.find_recipes("gprgnn", "texas", pretended)
     assert {q.config["theta_decay"] for q in pretended.questions} == {0.0}  # as GPR-GNN is trained
     assert {q.config["alpha"] for q in pretended.questions[:6]} == {0.1, 0.9}
 
@@ -121,7 +121,7 @@ def test_large_graphs_get_fewer_and_narrower_configurations(nodes: int, widths: 
 
 @pytest.mark.parametrize("model", FAMILY)
 def test_the_family_gets_a_recipe_of_ours_and_what_the_paper_leaves_open(model: str, pretended: Pretended) -> None:
-    ours, paper = recipe_search.find(model, "texas", pretended)
+    ours, paper = recipe_search.find_recipes(model, "texas", pretended)
     assert (ours.origin, paper.origin) == ("ours", "paper")
     start = {"gamma": 1.0} if model.startswith("a") else {}
     assert paper.settings == {"normalize_features": True, **start, "select": "metric"}
@@ -167,10 +167,10 @@ def test_a_damaged_list_of_recipes_is_refused_in_a_sentence(text: str, pretended
 
 
 def test_the_same_search_asks_the_same_questions(pretended: Pretended) -> None:
-    first = recipe_search.find("agpcn", "texas", pretended)
+    first = recipe_search.find_recipes("agpcn", "texas", pretended)
     configs = [question.config.canonical() for question in pretended.questions]
     pretended.questions.clear()
-    assert recipe_search.find("agpcn", "texas", pretended) == first
+    assert recipe_search.find_recipes("agpcn", "texas", pretended) == first
     assert [question.config.canonical() for question in pretended.questions] == configs
 
 
@@ -184,6 +184,6 @@ def test_a_configuration_that_fails_on_a_split_is_never_chosen(pretended: Preten
         ]
 
     pretended.answer = answer  # type: ignore[method-assign]
-    (recipe,) = recipe_search.find("gcn", "texas", pretended)
+    (recipe,) = recipe_search.find_recipes("gcn", "texas", pretended)
     assert recipe.validation == 50.0
     assert recipe.settings["select"] == "loss"

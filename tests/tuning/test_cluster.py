@@ -198,7 +198,7 @@ def test_tokens_are_made_shown_and_kept_from_others(tmp_path: Path, monkeypatch:
 
 
 def test_a_ray_without_tokens_is_refused() -> None:
-    connection.check_version("2.52.0")
-    connection.check_version("3.0.0.dev0")
+    connection.check_ray_version("2.52.0")
+    connection.check_ray_version("3.0.0.dev0")
     with pytest.raises(ConfigError, match="Ray 2.30.1 has no tokens; expected 2.52 or later"):
-        connection.check_version("2.30.1")
+        connection.check_ray_version("2.30.1")

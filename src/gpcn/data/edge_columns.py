@@ -51,18 +51,6 @@ def types_counted_in(columns: Collection[str], column: str) -> list[str]:
     return [name.removeprefix(start) for name in columns for start in starts if name.startswith(start)]
 
 
-def type_degrees(matrices: dict[str, sp.csr_array], column: str, *, directed: bool) -> dict[str, Floats]:
-    """Logarithms of how many neighbours each node has by each type of edge."""
-    columns: dict[str, Floats] = {}
-    for name, matrix in matrices.items():
-        side = "out-degree" if directed else "degree"
-        columns[f"links: log {side} by {column}={name}"] = np.log1p(np.diff(matrix.indptr).astype(np.float64))
-        if directed:
-            reaching = np.bincount(matrix.indices, minlength=matrix.shape[0]).astype(np.float64)
-            columns[f"links: log in-degree by {column}={name}"] = np.log1p(reaching)
-    return columns
-
-
 def aggregates(name: str, column: Any, ends: IntVector, nodes: int, *, undirected: bool) -> dict[str, Floats] | None:
     """Sums and means of a numeric edge column over the edges of each node; of a time, how many days before the last.
 

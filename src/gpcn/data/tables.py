@@ -132,7 +132,7 @@ def _link_columns(
         level = "degrees" if columns.features else "full"
     directed, nodes = not columns.undirected, len(ends.ids)
     of_links = structure.degree_columns(ends.edges, nodes, directed=directed)
-    of_links |= edge_columns.type_degrees(dict(relations), str(columns.type), directed=directed)
+    of_links |= structure.degrees_by_type(dict(relations), str(columns.type), directed=directed)
     for name in edges.data.column_names:
         if name in (columns.source, columns.target, columns.type):
             continue

@@ -67,7 +67,7 @@ class ClusterFailures:
         """Why the training cannot go on, if somebody recorded it."""
         with self._lost_cluster():
             record = self._get(self._actor().first.remote())
-            return None if record is None else error_of(*record)
+            return None if record is None else recorded_error(*record)
         return None
 
     def _actor(self) -> Any:
@@ -80,7 +80,7 @@ class ClusterFailures:
         return contextlib.suppress(self._ray.exceptions.RayError, ValueError)
 
 
-def error_of(kind: str, sentence: str) -> GpcnError:
+def recorded_error(kind: str, sentence: str) -> GpcnError:
     """The error that was recorded."""
     error_class = getattr(errors, kind, None)
     if isinstance(error_class, type) and issubclass(error_class, GpcnError):

@@ -98,13 +98,13 @@ def _part(graph: Graph, turned: dict[str, sp.csr_array], nodes: PartOrder, numbe
         relations={name: rows(name, matrix) for name, matrix in graph.relations.items()},
         features=graph.features[start:stop],
         labels=graph.labels[start:stop],
-        splits=tuple(split_between(split, start, stop) for split in graph.splits),
+        splits=tuple(split_of_range(split, start, stop) for split in graph.splits),
         node_ids=None if graph.node_ids is None else graph.node_ids[start:stop],
         positions=None if nodes.positions is None else nodes.positions[start:stop],
     )
 
 
-def split_between(split: Split, start: int, stop: int) -> PartSplit:
+def split_of_range(split: Split, start: int, stop: int) -> PartSplit:
     """The nodes of a split from `start` to `stop`, numbered from there."""
     positions = (getattr(split, role) for role in ROLES)
     return PartSplit(*(nodes[(nodes >= start) & (nodes < stop)] - start for nodes in positions))

@@ -52,7 +52,7 @@ class AutogradTerms:
         return Pieces(self.learned.terms.detach(), bias, tuple(link.detach() for link in self.learned.links))
 
     def backward(self, errors: Pieces) -> None:
-        """By autograd, from the sum of products: from gradients given as tensors, it first imports SymPy for a second."""
+        """By autograd, from a sum of products: given tensors of gradients it would first import SymPy, for a second."""
         pairs = zip(_tensors(self.learned), _tensors(errors), strict=True)
         with torch.enable_grad():
             products = [(piece * error).sum() for piece, error in pairs]

@@ -66,7 +66,7 @@ def failure_status(answers: Sequence[Mapping[str, Any]]) -> str:
 def write(path: Path, columns: Sequence[str], rows: Iterable[Row], key: Sequence[str]) -> list[Row]:
     """Put `rows` into the table at `path`: those with the same `key` are replaced, all others stay."""
     table = {_key(row, key): row for row in read(path, columns)}
-    table |= {_key(row, key): {name: as_text(row.get(name)) for name in columns} for row in rows}
+    table |= {_key(row, key): {name: result_text(row.get(name)) for name in columns} for row in rows}
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -94,11 +94,11 @@ def read(path: Path, columns: Sequence[str]) -> list[Row]:
 
 
 def _key(row: Row, key: Sequence[str]) -> tuple[str, ...]:
-    return tuple(as_text(row[name]) for name in key)
+    return tuple(result_text(row[name]) for name in key)
 
 
-def as_text(value: Any) -> str:
-    """A value as it stands in a table."""
+def result_text(value: Any) -> str:
+    """A value as the tables of results have it."""
     if value is None:
         return ""
     return f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)

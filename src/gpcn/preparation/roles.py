@@ -160,7 +160,7 @@ def _separator(sample: Any) -> str | None:
     for separator in SEPARATORS:
         if int(pc.sum(pc.match_substring(sample, separator)).as_py() or 0) < TAG_SHARE * total:
             continue
-        _, entries = values.list_entries(pc.split_pattern(sample, pattern=separator))
+        _, entries = values.entries_of_lists(pc.split_pattern(sample, pattern=separator))
         if not len(entries):
             continue
         length = float(pc.mean(pc.utf8_length(entries)).as_py())

@@ -168,7 +168,7 @@ class Dates:
 
     def encode(self, column: Any, rows: int) -> Dense:
         """Elapsed time and the calendar; a missing date has no place in the calendar."""
-        seconds = np.full(rows, np.nan) if column is None else read_moments(column, self.format)
+        seconds = np.full(rows, np.nan) if column is None else read_timestamps(column, self.format)
         if seconds is None:
             raise first_without_a_date(column, self.format, f"a date like those before ({self.format})", self.column)
         blocks = [self.days.encode_numbers(seconds / DAY)]
@@ -193,7 +193,7 @@ def read_flags(column: Any) -> Floats | None:
     return values.numbers(column) if flags is None else flags
 
 
-def read_moments(column: Any, format: str) -> Floats | None:
+def read_timestamps(column: Any, format: str) -> Floats | None:
     """Seconds since 1970, by the format that was fitted where it fits; all missing where there is no value at all."""
     moments = values.moments(column, format) or values.moments(column)
     if moments is not None:

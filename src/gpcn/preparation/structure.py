@@ -25,6 +25,18 @@ def degree_columns(ends: npt.NDArray[np.int64], nodes: int, *, directed: bool) -
     return {"links: log degree": np.log1p(both.astype(np.float64))}
 
 
+def degrees_by_type(matrices: dict[str, sp.csr_array], column: str, *, directed: bool) -> dict[str, Floats]:
+    """Logarithms of how many neighbours each node has by each type of edge."""
+    columns: dict[str, Floats] = {}
+    for name, matrix in matrices.items():
+        side = "out-degree" if directed else "degree"
+        columns[f"links: log {side} by {column}={name}"] = np.log1p(np.diff(matrix.indptr).astype(np.float64))
+        if directed:
+            reaching = np.bincount(matrix.indices, minlength=matrix.shape[0]).astype(np.float64)
+            columns[f"links: log in-degree by {column}={name}"] = np.log1p(reaching)
+    return columns
+
+
 def shape_columns(adjacency: sp.csr_array, *, directed: bool) -> dict[str, Floats]:
     """Everything but the plain degrees."""
     pattern = sp.csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)

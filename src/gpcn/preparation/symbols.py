@@ -101,7 +101,7 @@ class Tags:
     @classmethod
     def fit(cls, column: str, lists: Any, separator: str | None) -> Tags:
         """From lists of texts."""
-        _, entries = values.list_entries(lists)
+        _, entries = values.entries_of_lists(lists)
         return cls(column, separator, tuple(_frequent(entries, MOST_TAGS)))
 
     @property
@@ -119,7 +119,7 @@ class Tags:
         shape = (rows, len(self.tags))
         if column is None:
             return sp.csr_array(shape, dtype=np.float32)
-        at, entries = values.list_entries(values.tag_lists(column, self.separator))
+        at, entries = values.entries_of_lists(values.tag_lists(column, self.separator))
         block = _counted(at, entries, self.tags, shape)
         block.data[:] = 1
         return block
@@ -180,7 +180,7 @@ def category_cells(column: Any) -> Any:
 
 
 def _words(lists: Any) -> tuple[npt.NDArray[np.int64], Any]:
-    rows, entries = values.list_entries(lists)
+    rows, entries = values.entries_of_lists(lists)
     long = values.long_words(entries)
     return rows[long], entries.filter(pa.array(long))
 

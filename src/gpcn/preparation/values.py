@@ -177,7 +177,7 @@ def _json_list(cell: str) -> list[str]:
     return [str(value) for value in values] if isinstance(values, list) else [str(values)]
 
 
-def list_entries(lists: Any) -> tuple[npt.NDArray[np.int64], Any]:
+def entries_of_lists(lists: Any) -> tuple[npt.NDArray[np.int64], Any]:
     """The rows and the trimmed, non-empty texts of all entries of a list array."""
     rows = np.asarray(pc.list_parent_indices(lists).to_numpy(zero_copy_only=False), dtype=np.int64)
     entries = pc.utf8_trim_whitespace(pc.list_flatten(lists).fill_null(""))

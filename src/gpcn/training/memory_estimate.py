@@ -26,7 +26,7 @@ def check(graph: Graph, config: TrainConfig, sizes: dict[str, Any]) -> None:
     """Refuse a model that cannot be trained in the memory there is; `sizes` are what the model is built with."""
     if _at_most(graph, config) < SMALL:
         return
-    needed = weights(config, sizes, graph.num_nodes) + activations(graph, config)
+    needed = weight_bytes(config, sizes, graph.num_nodes) + activation_bytes(graph, config)
     size = f"{graph.num_nodes:,} nodes, {graph.num_features:,} features"
     machine_memory.require(
         needed,
@@ -35,14 +35,14 @@ def check(graph: Graph, config: TrainConfig, sizes: dict[str, Any]) -> None:
     )
 
 
-def weights(config: TrainConfig, sizes: dict[str, Any], nodes: int) -> int:
+def weight_bytes(config: TrainConfig, sizes: dict[str, Any], nodes: int) -> int:
     """Bytes for the weights, and for all that training keeps beside them."""
     with torch.device("meta"):
         model = zoo.build(config.model, num_nodes=nodes, **sizes)
     return FLOAT * COPIES * sum(parameter.numel() for parameter in model.parameters())
 
 
-def activations(graph: Graph, config: TrainConfig) -> int:
+def activation_bytes(graph: Graph, config: TrainConfig) -> int:
     """Bytes of what a training step keeps for its backward pass."""
     settings = config.hyperparameters
     if zoo.entry(config.model).fits_itself:

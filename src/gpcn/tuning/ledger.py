@@ -30,7 +30,7 @@ from gpcn.tuning.outcomes import checked_outcome, with_checksum
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
-from gpcn.tuning.storage import file_of, location_of, open_storage, storage_errors
+from gpcn.tuning.storage import location_of, open_storage, sqlite_file, storage_errors
 from gpcn.tuning.tasks import Outcome, Task
 from gpcn.utils.types import METRICS
 
@@ -96,7 +96,7 @@ class Ledger:
     def read(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there, for who only reads: nothing is made where nothing is."""
         header = read_header(folder)
-        file = folder / "study.db" if url is None else file_of(url)
+        file = folder / "study.db" if url is None else sqlite_file(url)
         if file is not None and not file.is_file():
             raise CheckpointError(
                 f"{folder} has no evaluations at {file}: it was not begun, or lives in another storage; name that with "

@@ -77,7 +77,7 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def file_of(url: str) -> Path | None:
+def sqlite_file(url: str) -> Path | None:
     """The file of an SQLite address, where it is one."""
     try:
         address = make_url(url)

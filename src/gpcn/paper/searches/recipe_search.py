@@ -49,7 +49,7 @@ def find_all(
             new += [asdict(Recipe(model, dataset, "ours", {}, why)) for model in models]
             continue
         for model in models:
-            for recipe in find(model, dataset, evaluations, progress):
+            for recipe in find_recipes(model, dataset, evaluations, progress):
                 row = asdict(recipe)
                 new.append(row)
                 kept[_key(row)] = row
@@ -73,7 +73,7 @@ def _key(row: dict[str, Any]) -> tuple[str, ...]:
     return row["dataset"], row["model"], row["origin"]
 
 
-def find(model: str, dataset: str, evaluations: Evaluations, progress: Progress | None = None) -> list[Recipe]:
+def find_recipes(model: str, dataset: str, evaluations: Evaluations, progress: Progress | None = None) -> list[Recipe]:
     """The recipes for `model` on `dataset`: ours, and for the family what the paper leaves open."""
     if model in FAMILY and dataset in DATASETS:
         return _find_family(model, dataset, evaluations, progress)

@@ -81,11 +81,11 @@ def load_ray(*, local: bool, library: str = "ray") -> Any:
     import ray
     import ray.exceptions
 
-    check_version(str(ray.__version__))
+    check_ray_version(str(ray.__version__))
     return ray
 
 
-def check_version(version: str) -> None:
+def check_ray_version(version: str) -> None:
     """Refuse a Ray that knows no tokens: whoever reaches its ports can run code."""
     major, minor = (int(part) for part in version.split(".")[:2])
     if (major, minor) < FIRST_WITH_TOKENS:
