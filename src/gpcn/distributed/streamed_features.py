@@ -19,7 +19,7 @@ from gpcn.distributed.streamed_columns import (
 from gpcn.distributed.table_database import TableDatabase
 from gpcn.preparation import values
 from gpcn.preparation.encoders import Encoder
-from gpcn.preparation.preparation import Preparation, PreparedColumn, settle_counts
+from gpcn.preparation.preparation import Preparation, PreparedColumn, decide_bag_of_words
 from gpcn.preparation.roles import LEFT_OUT, Guess, Role
 from gpcn.preparation.scalars import CALENDAR, LARGEST, QUARTILES_OF_A_NORMAL, Dates, Flags, Numbers, Scale
 from gpcn.preparation.symbols import Levels, category_cells
@@ -38,7 +38,7 @@ def fit_preparation(
     types = database.columns("nodes")
     columns = {name: _Column(database, name, declared.get(name), types[name]) for name in names}
     complete = {name for name, column in columns.items() if is_numeric(column.kind) and not column.missing}
-    guesses = settle_counts({name: column.guess for name, column in columns.items()}, complete)
+    guesses = decide_bag_of_words({name: column.guess for name, column in columns.items()}, complete)
     return Preparation(tuple(columns[name].fitted(guess, scale) for name, guess in guesses.items()), dict(reading))
 
 

@@ -68,7 +68,7 @@ class Preparation:
         """Guess or take the role of every column of `table` (Arrow columns by name) and fit its encoder."""
         guesses = {name: _guess(name, column, declared.get(name)) for name, column in table.items()}
         complete = {name for name in table if values.is_number(table[name].type) and not table[name].null_count}
-        guesses = settle_counts(guesses, complete)
+        guesses = decide_bag_of_words(guesses, complete)
         columns = [_fitted(name, table[name], guess, scale) for name, guess in guesses.items()]
         return cls(tuple(columns), reading or {})
 
@@ -138,7 +138,7 @@ class Preparation:
             ) from error
 
 
-def settle_counts(guesses: Mapping[str, Guess], complete: Collection[str]) -> dict[str, Guess]:
+def decide_bag_of_words(guesses: Mapping[str, Guess], complete: Collection[str]) -> dict[str, Guess]:
     """Whether counts are a bag of words; `complete` are the columns of numbers none of which is missing."""
     settled = dict(guesses)
     counts = [name for name, guess in settled.items() if guess.role == "count"]
