@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpcn.data.presets.tables import Drawn, Month, Table, choices, columns_of, first_rows, moments, with_missing_values
+from gpcn.data.presets.tables import Drawn, Month, Table, choices, columns_of, first_rows, moments, with_missing
 from gpcn.data.presets.words import FIRST_NAMES, LAST_NAMES, ODD_NOTES, PLAIN_NOTES
 from gpcn.utils.types import IntVector
 
@@ -33,7 +33,7 @@ def draw(nodes: int, seed: int) -> Drawn:
     guilty = np.concatenate(fraud)
     accounts = _accounts(guilty, rng)
     truth = ["yes" if flag else "no" for flag in guilty]
-    now = first_rows(accounts, nodes) | {"fraud": with_missing_values(truth[:nodes], round(UNLABELLED * nodes), rng)}
+    now = first_rows(accounts, nodes) | {"fraud": with_missing(truth[:nodes], round(UNLABELLED * nodes), rng)}
     transfers = _transfers(accounts["account"][:nodes], guilty[:nodes], "2024-03-01", KINDS, rng)
     upcoming = _next_accounts(accounts, nodes, rng)
     next_transfers = _transfers(accounts["account"], guilty, "2024-04-01", (*KINDS, "crypto"), rng)
@@ -66,12 +66,12 @@ def _accounts(guilty: np.ndarray, rng: np.random.Generator) -> Table:
     return {
         "account": emails,
         "income": [f"{value:.2f}" for value in income],
-        "age": with_missing_values([str(int(value)) for value in age], round(NO_AGE * size), rng),
+        "age": with_missing([str(int(value)) for value in age], round(NO_AGE * size), rng),
         "opened": moments(days, "2014-02-01", "D"),
-        "country": with_missing_values(
+        "country": with_missing(
             choices(list(COUNTRIES), size, rng, list(COUNTRIES.values())), round(NO_COUNTRY * size), rng
         ),
-        "note": with_missing_values(notes, round(0.3 * size), rng),
+        "note": with_missing(notes, round(0.3 * size), rng),
         "referral_code": codes,
         "version": ["2.1"] * size,
     }

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from gpcn.data.presets.tables import Drawn, Month, Table, choices, columns_of, first_rows, partners, with_missing_values
+from gpcn.data.presets.tables import Drawn, Month, Table, choices, columns_of, first_rows, partners, with_missing
 from gpcn.data.presets.words import SECTIONS, SHARED
 from gpcn.utils.types import IntVector
 
@@ -25,7 +25,7 @@ def draw(nodes: int, seed: int) -> Drawn:
     section = np.concatenate([rng.permutation(size) % len(NAMES) for size in (nodes, everybody - nodes)])
     pages = _pages(section, rng)
     truth = [NAMES[number] for number in section]
-    now = first_rows(pages, nodes) | {"section": with_missing_values(truth[:nodes], round(UNLABELLED * nodes), rng)}
+    now = first_rows(pages, nodes) | {"section": with_missing(truth[:nodes], round(UNLABELLED * nodes), rng)}
     links = _links(pages["url"], section[:nodes], np.arange(nodes), rng)
     fresh = _links(pages["url"], section, np.arange(nodes, everybody), rng)
     return Drawn(
@@ -54,10 +54,8 @@ def _pages(section: IntVector, rng: np.random.Generator) -> Table:
         "title": titles,
         "text": texts,
         "words": [str(len(text.split())) for text in texts],
-        "tags": with_missing_values(tags, round(0.05 * size), rng),
-        "lang": with_missing_values(
-            choices(list(LANGUAGES), size, rng, list(LANGUAGES.values())), round(NO_LANG * size), rng
-        ),
+        "tags": with_missing(tags, round(0.05 * size), rng),
+        "lang": with_missing(choices(list(LANGUAGES), size, rng, list(LANGUAGES.values())), round(NO_LANG * size), rng),
     }
 
 

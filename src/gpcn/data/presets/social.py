@@ -13,7 +13,7 @@ from gpcn.data.presets.tables import (
     first_rows,
     moments,
     partners,
-    with_missing_values,
+    with_missing,
 )
 from gpcn.data.presets.words import BIO, CITIES, FIRST_NAMES, LAST_NAMES, TAGS
 from gpcn.utils.types import IntVector
@@ -34,7 +34,7 @@ def draw(nodes: int, seed: int) -> Drawn:
     group = np.concatenate([rng.permutation(size) % len(GROUPS) for size in (nodes, everybody - nodes)])
     people = _people(group, rng)
     truth = [GROUPS[number] for number in group]
-    now = first_rows(people, nodes) | {"group": with_missing_values(truth[:nodes], round(UNLABELLED * nodes), rng)}
+    now = first_rows(people, nodes) | {"group": with_missing(truth[:nodes], round(UNLABELLED * nodes), rng)}
     names = people["person"]
     links = _friends(names, group[:nodes], np.arange(nodes), "2020-01-01", rng)
     fresh = _friends(names, group, np.arange(nodes, everybody), "2024-01-01", rng)
@@ -61,13 +61,11 @@ def _people(group: IntVector, rng: np.random.Generator) -> Table:
     bios = [" ".join(choices(BIO, int(rng.integers(2, 9)), rng)).capitalize() + "." for _ in range(size)]
     return {
         "person": [f"{a}_{b}_{number}" for number, (a, b) in enumerate(zip(first, last, strict=True))],
-        "birth_year": with_missing_values(
-            [str(year) for year in rng.integers(1950, 2009, size)], round(NO_YEAR * size), rng
-        ),
+        "birth_year": with_missing([str(year) for year in rng.integers(1950, 2009, size)], round(NO_YEAR * size), rng),
         "joined": [text.replace("T", " ") for text in moments(1_500 * rng.random(size), "2019-06-01", "m")],
-        "city": with_missing_values(choices(CITIES, size, rng, CITY_SHARES), round(NO_CITY * size), rng),
-        "interests": with_missing_values(interests, round(0.06 * size), rng),
-        "bio": with_missing_values(bios, round(0.2 * size), rng),
+        "city": with_missing(choices(CITIES, size, rng, CITY_SHARES), round(NO_CITY * size), rng),
+        "interests": with_missing(interests, round(0.06 * size), rng),
+        "bio": with_missing(bios, round(0.2 * size), rng),
         "active": ["true" if active else "false" for active in rng.random(size) < 0.7],
     }
 

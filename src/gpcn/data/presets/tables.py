@@ -53,7 +53,7 @@ def columns_of(table: Table, names: Sequence[str]) -> Table:
     return {name: table[name] for name in names}
 
 
-def with_missing_values(values: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:
+def with_missing(values: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:
     """`values` with `count` of them missing."""
     missing = set(rng.permutation(len(values))[:count].tolist())
     return ["" if position in missing else value for position, value in enumerate(values)]
