@@ -114,7 +114,11 @@ def test_ctrl_c_while_workers_start_stops_the_command(tmp_path: Path) -> None:
     words = ["train", str(tmp_path / "g.npz"), "--model", "gpcn", "--set", "epochs=100000", "--set", "patience=100000"]
     command = [sys.executable, "-m", "gpcn", *words, "--jobs", "2", "--out", str(tmp_path / "run")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not any("spawn_main" in words for words in below(process.pid).values()):
+    while process.poll() is None and not any(
+        "spawn_main" in words or str(tmp_path) in words  # started anew, or forked, which has the words of the command
+        for pid, words in below(process.pid).items()
+        if pid != process.pid
+    ):
         time.sleep(0.005)
     os.kill(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate()

@@ -19,7 +19,7 @@ def helpers_ahead(
 
     count = len(graph.splits if splits is None else splits)
     epochs = count * sum(int(config["epochs"]) for config in configs)
-    threads = max(threads_for(graph, config) for config in configs)
+    threads = max((threads_for(graph, config) for config in configs), default=1)
     lasting = threads == 1 and epochs >= ahead.LASTING
     with started_ahead(jobs_for(jobs, count, threads) - 1 if lasting else 0):
         yield
