@@ -107,8 +107,8 @@ bench-auto: $(STAMP)  ## auto on nineteen graphs, two splits, each left out of i
 	$(BIN)/python -W ignore benchmarks/auto.py --jobs 1 --splits 0,1 --defaults
 	$(BIN)/python docs/generate.py results
 
-docs: $(STAMP)  ## docs/ as a static site in site/; any warning ends it (the variable: no notice about the theme's next version)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+docs: $(STAMP)  ## docs/ as a static site in site/; any warning ends it
+	$(BIN)/zensical build --strict
 
 docs-data: $(STAMP)  ## tables and pictures of README and docs, from real output
 	$(BIN)/python docs/generate.py
