@@ -76,6 +76,7 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## one training epoch side by side with the alternatives (about 15 minutes)
 	$(BIN)/python -W ignore benchmarks/epoch.py --save
+	$(BIN)/python docs/generate.py speed
 	$(BIN)/python -W ignore benchmarks/protocol.py --save
 
 bench-bandwidth: $(STAMP)  ## memory bandwidth of every kernel against a copy, node orders, replicas side by side (about 4 minutes)

@@ -136,6 +136,10 @@ def test_what_is_told_of_datasets_is_what_inspect_says(generate: dict[str, Any],
         assert {name: written[name] for name in both} == {name: made[name] for name in both}, "run: make docs-data"
 
 
+def test_the_speed_in_the_readme_is_what_was_measured(generate: dict[str, Any]) -> None:
+    assert between(ROOT / "README.md", "speed").strip() == generate["speed_table"]().strip(), "docs/generate.py speed"
+
+
 def test_every_page_is_in_the_navigation_and_every_entry_is_a_page() -> None:
     """Zensical passes over both, however strict."""
     listed = re.findall(r"^ +- (?:.+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
