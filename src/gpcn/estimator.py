@@ -27,9 +27,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from gpcn.data.given_labels import unknown_labels, without_missing
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
+from gpcn.graph.given_labels import unknown_labels, without_missing
 from gpcn.splits import random_splits
 from gpcn.utils.types import UNKNOWN
 

@@ -113,7 +113,7 @@ def test_models_that_do_not_fit_are_refused_before_they_are_allocated(
 
 
 def test_usual_models_pass_without_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_estimate, "weights", lambda *_: pytest.fail("counted"))
+    monkeypatch.setattr(memory_estimate, "weight_bytes", lambda *_: pytest.fail("counted"))
     graph = synthesize(nodes=300, degree=4)
     Problem.of(graph, TrainConfig.of("gpcn")).build(TrainConfig.of("gpcn"))
 
