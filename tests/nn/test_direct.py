@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -196,6 +198,16 @@ def test_which_terms_are_written_out() -> None:
         assert type(rule_for(model)) is FreeTerms
     for model in (GeneralizedGPCN(*sizes), Other(*sizes)):
         assert type(rule_for(model)) is AutogradTerms
+
+
+@pytest.mark.parametrize("options", ["'generalized-gpcn'", "'agpcn', adaptive='scales'"])
+def test_a_step_through_autograd_does_not_import_sympy(options: str) -> None:
+    """It takes half a second, in every process, for nothing."""
+    lines = "import sys, gpcn; graph = gpcn.synthesize(nodes=60, features=4, splits=1)"
+    lines += f"; gpcn.train(graph, gpcn.TrainConfig.of({options}, hidden=8, epochs=2), jobs=1)"
+    lines += "; print('sympy' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-W", "ignore", "-c", lines], capture_output=True, text=True, check=True)
+    assert answer.stdout == "False\n"
 
 
 def test_a_share_that_changes_between_steps_is_followed() -> None:

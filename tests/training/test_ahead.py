@@ -97,6 +97,17 @@ def test_work_with_several_threads_starts_nobody_ahead(graph: Graph, monkeypatch
         assert not ahead._waiting
 
 
+def test_as_many_are_forked_as_are_wanted_and_one_where_a_start_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "fork", lambda *_, **__: "forked")
+    monkeypatch.setattr(ahead, "spawn", lambda *_, **__: "started anew")
+    for forks, expected in ((True, ["forked"] * 3), (False, ["started anew"])):
+        monkeypatch.setattr(ahead, "may_fork", lambda forks=forks: forks)
+        start_ahead(3)
+        start_ahead(2)  # there are enough, or one that nobody took
+        assert ahead._waiting == expected
+        ahead._waiting.clear()
+
+
 def test_a_process_that_died_meanwhile_is_not_taken() -> None:
     start_ahead(1)
     ((process, _),) = ahead._waiting
