@@ -33,8 +33,8 @@ from gpcn.paper import rows
 from gpcn.paper.evaluations import commit
 from gpcn.paper.results_page.automatic import COLUMNS, DEFAULTS, DEFAULTS_KEY, DEFAULTS_TABLE, KEY, TABLE
 from gpcn.training.config import TrainConfig
-from gpcn.training.model_comparison import USUAL_MODELS
-from gpcn.training.runs import train
+from gpcn.training.runs.training import train
+from gpcn.training.scores.model_comparison import USUAL_MODELS
 from gpcn.training.usual import usual_settings
 from gpcn.tuning.auto.portfolio import write_text
 

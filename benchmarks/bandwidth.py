@@ -26,9 +26,9 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from gpcn import Graph, load, synthesize
 from gpcn.nn import SparseOperator, inputs_of
-from gpcn.nn.dropout import relu_dropout_
-from gpcn.nn.memory import reuse_freed_memory
-from gpcn.nn.operator import multiply, to_scipy
+from gpcn.nn.engine.dropout import relu_dropout_
+from gpcn.nn.engine.memory import reuse_freed_memory
+from gpcn.nn.engine.operator import multiply, to_scipy
 from gpcn.training.adam import Adam, Group
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

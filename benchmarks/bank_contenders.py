@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from benchmarks.contenders import WeightedSum
 from gpcn import Graph
 from gpcn.nn import SparseOperator, inputs_of, zoo
+from gpcn.nn.engine.operator import multiply
 from gpcn.nn.multi import MultiGPCN
-from gpcn.nn.operator import multiply
 
 BANK_MODELS = {
     "multi-gpcn-link": {"operators": "directions", "link_operators": "out-raw"},

@@ -15,7 +15,7 @@ from torch_geometric.nn.models import GCN, LINKX
 
 from gpcn import Graph
 from gpcn.nn import Adjacency, SparseOperator, inputs_of
-from gpcn.nn.operator import multiply
+from gpcn.nn.engine.operator import multiply
 
 
 class Published(nn.Module):

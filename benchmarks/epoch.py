@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from gpcn import Graph
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.engine.memory import reuse_freed_memory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import bank_contenders

@@ -83,7 +83,7 @@ def prepare(folder: Path) -> None:
     """The graph as one file, and in parts."""
     from gpcn import synthesize
     from gpcn.data import native
-    from gpcn.distributed.shards import shard
+    from gpcn.distributed.sharding.shards import shard
 
     graph = synthesize(nodes=NODES, classes=4, degree=DEGREE, features=FEATURES, splits=1, seed=0)
     native.write(graph, folder / "graph.npz")

@@ -12,7 +12,7 @@ from benchmarks import bank_contenders
 from benchmarks.contenders import Floor, Passing, Published, dense_inputs, pyg_gcn, pyg_linkx
 from gpcn import Graph, load, synthesize
 from gpcn.nn import AGPCN, GPCN, AGPCNLink, GPCNLink, inputs_of
-from gpcn.nn.direct import DirectPass, covers
+from gpcn.nn.training_step.direct import DirectPass, covers
 from gpcn.training.adam import Adam, Group
 
 MODELS = {"gpcn": GPCN, "gpcn-link": GPCNLink, "agpcn": AGPCN, "agpcn-link": AGPCNLink}

@@ -23,7 +23,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import machine
 from gpcn import TrainConfig, load
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import bank_contenders
 from benchmarks.one_epoch import Settings, contender, graph_of
 from gpcn import Graph
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.engine.memory import reuse_freed_memory
 
 Point = tuple[str, Settings, str]  # model, settings, contender
 

@@ -34,7 +34,7 @@ from gpcn import Graph, load
 from gpcn.errors import ConfigError
 from gpcn.paper import rows
 from gpcn.paper.evaluations import commit
-from gpcn.training.metrics import gain
+from gpcn.training.scores.metrics import gain
 from gpcn.tuning.auto.arenas import split_arena
 from gpcn.tuning.auto.candidates import Candidate, Store
 from gpcn.tuning.auto.evaluation import Evaluation

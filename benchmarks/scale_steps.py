@@ -52,10 +52,10 @@ def write_tables(folder: Path, nodes: int) -> None:
 
 def shard(folder: str, shards: str, parts: str, memory: str) -> dict[str, Any]:
     """Cut the tables in `folder`; how long it took, and with how much memory."""
-    from gpcn.data.columns import Columns
-    from gpcn.distributed.joined_tables import Tables
-    from gpcn.distributed.table_database import files_of
-    from gpcn.distributed.table_shards import shard_tables
+    from gpcn.data.tables.columns import Columns
+    from gpcn.distributed.sharding.joined_tables import Tables
+    from gpcn.distributed.sharding.table_database import files_of
+    from gpcn.distributed.sharding.table_shards import shard_tables
 
     files = [files_of(f"{folder}/{stem}-*.parquet", stem) for stem in ("edges", "nodes")]
     start, computing = time.perf_counter(), time.process_time()
@@ -111,7 +111,7 @@ def train(shards: str, rank: str, parts: str, port: str) -> dict[str, Any]:
     from gpcn.data.parts.manifest import Manifest
     from gpcn.distributed.loading import load_part
     from gpcn.distributed.workers import Workers
-    from gpcn.nn.memory import reuse_freed_memory
+    from gpcn.nn.engine.memory import reuse_freed_memory
     from gpcn.training.trainer import Trainer
 
     torch.set_num_threads(1)

@@ -23,10 +23,10 @@ from torch import Tensor
 
 from gpcn import Graph, load
 from gpcn.nn import GPCN, SparseOperator, inputs_of
-from gpcn.nn.direct import DirectPass
-from gpcn.nn.memory import reuse_freed_memory
-from gpcn.nn.operator import multiply
-from gpcn.nn.polynomial import bank_powers, horner
+from gpcn.nn.engine.memory import reuse_freed_memory
+from gpcn.nn.engine.operator import multiply
+from gpcn.nn.engine.polynomial import bank_powers, horner
+from gpcn.nn.training_step.direct import DirectPass
 from gpcn.training.adam import Adam, Group
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

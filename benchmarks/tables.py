@@ -27,8 +27,8 @@ from gpcn import Columns, Graph, SplitPlan, load
 from gpcn.data.presets import PRESETS, write_preset
 from gpcn.paper import rows
 from gpcn.paper.evaluations import commit
-from gpcn.training.evaluation import evaluate
-from gpcn.training.model_comparison import USUAL_MODELS, train_models
+from gpcn.training.scores.evaluation import evaluate
+from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "tables.csv"
 COLUMNS = (

@@ -15,8 +15,8 @@ from typing import Any
 from rich.console import Console
 
 from gpcn.cli.inspect import show
-from gpcn.data import catalog
-from gpcn.data.benchmark import is_available, load_dataset
+from gpcn.data.benchmarks import catalog
+from gpcn.data.benchmarks.loading import is_available, load_dataset
 from gpcn.inspection import inspect
 from gpcn.paper import rows
 from gpcn.paper.results_page import page

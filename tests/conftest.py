@@ -76,6 +76,6 @@ def small() -> Graph:
 
 @pytest.fixture
 def load_dataset(mirror: Path):
-    from gpcn.data.benchmark import load_dataset as load
+    from gpcn.data.benchmarks.loading import load_dataset as load
 
     return lambda name: load(name, mirror=mirror)

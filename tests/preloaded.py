@@ -2,5 +2,5 @@
 
 import pytest  # noqa: F401
 
-import gpcn.distributed.worker_process  # noqa: F401
+import gpcn.distributed.cluster.worker_process  # noqa: F401
 import tests.commands  # noqa: F401

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.files.sealed import SEAL, content_digest
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 
 
 def resealed(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:

@@ -19,10 +19,10 @@ from sklearn.metrics import brier_score_loss
 import gpcn
 from gpcn import load, synthesize
 from gpcn.cli import app as application
-from gpcn.data import catalog
+from gpcn.data.benchmarks import catalog
 from gpcn.nn import zoo
-from gpcn.training import metrics
 from gpcn.training.config import TrainConfig
+from gpcn.training.scores import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()

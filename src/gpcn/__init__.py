@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpcn.data.columns import Columns
     from gpcn.data.interop import from_frames, from_networkx, from_pyg, to_networkx, to_pyg
     from gpcn.data.load import load
     from gpcn.data.native import write as save
     from gpcn.data.split_plan import SplitPlan
     from gpcn.data.synthetic import synthesize
+    from gpcn.data.tables.columns import Columns
     from gpcn.errors import (
         CapacityError,
         CheckpointError,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gpcn.inspection import inspect
     from gpcn.splits import folds, group_splits, random_splits, time_split
     from gpcn.training.config import TrainConfig
-    from gpcn.training.prediction import Predictions
-    from gpcn.training.runs import train
+    from gpcn.training.predictions.prediction import Predictions
+    from gpcn.training.runs.training import train
     from gpcn.workspace.folder import RunFolder, open_run
     from gpcn.workspace.starting import auto, compare
 
@@ -65,7 +65,7 @@ __all__ = [
     "train",
 ]
 _HOMES = {
-    "gpcn.data.columns": ("Columns",),
+    "gpcn.data.tables.columns": ("Columns",),
     "gpcn.data.interop": ("from_frames", "from_networkx", "from_pyg", "to_networkx", "to_pyg"),
     "gpcn.data.load": ("load",),
     "gpcn.data.native": ("save",),
@@ -85,8 +85,8 @@ _HOMES = {
     "gpcn.data.split_plan": ("SplitPlan",),
     "gpcn.splits": ("folds", "group_splits", "random_splits", "time_split"),
     "gpcn.training.config": ("TrainConfig",),
-    "gpcn.training.prediction": ("Predictions",),
-    "gpcn.training.runs": ("train",),
+    "gpcn.training.predictions.prediction": ("Predictions",),
+    "gpcn.training.runs.training": ("train",),
     "gpcn.workspace.folder": ("RunFolder", "open_run"),
     "gpcn.workspace.starting": ("auto", "compare"),
 }

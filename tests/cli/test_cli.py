@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gpcn import load, save, synthesize
-from gpcn.data import catalog
-from gpcn.data.tables_out import write_tables
+from gpcn.data.benchmarks import catalog
+from gpcn.data.tables.tables_out import write_tables
 from tests.commands import in_a_process
 from tests.commands import in_process as gpcn
 from tests.test_homophily import payments

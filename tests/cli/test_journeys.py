@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from gpcn import Columns, Graph, TrainConfig, from_frames, load, random_splits, save, train
-from gpcn.data.delimited import read_table
 from gpcn.data.presets import PRESETS, Preset, write_preset
+from gpcn.data.tables.delimited import read_table
 from gpcn.preparation.preparation import Preparation
-from gpcn.training.prediction import predict
-from gpcn.training.run import Run
-from gpcn.training.source import graph_of
+from gpcn.training.predictions.prediction import predict
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.source import graph_of
 from tests.cli.test_cli import document, gpcn
 
 NODES, NEW = 400, 40

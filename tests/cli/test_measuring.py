@@ -14,8 +14,8 @@ from gpcn import report, save, synthesize
 from gpcn.graph import Graph
 from gpcn.graph.metric_choice import default_metric
 from gpcn.splits import random_splits
-from gpcn.training.run import Run
-from gpcn.training.source import graph_of
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.source import graph_of
 from gpcn.tuning.ledger import read_header
 from tests.cli.test_cli import TINY, document, gpcn, refused
 

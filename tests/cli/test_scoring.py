@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 from tests.commands import in_process
 from tests.sealing import resealed
 

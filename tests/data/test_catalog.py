@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from gpcn import DataError, load
-from gpcn.data import benchmark, catalog, readers
+from gpcn.data.benchmarks import catalog, readers
+from gpcn.data.benchmarks import loading as benchmark
 from gpcn.utils.types import ROLES
 
 THE_PAPERS = (

@@ -17,8 +17,8 @@ import torch
 
 from gpcn import Columns, ConfigError, DataError, Graph, from_frames, from_networkx, from_pyg, load, save
 from gpcn.cli.options import GraphOptions
-from gpcn.data.columns_file import read_columns_file
-from gpcn.data.tables_out import write_tables
+from gpcn.data.tables.columns_file import read_columns_file
+from gpcn.data.tables.tables_out import write_tables
 from gpcn.utils.types import ROLES
 from tests.cli.test_cli import document, refused
 

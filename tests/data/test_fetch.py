@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from gpcn import FetchError
-from gpcn.data import fetch
-from gpcn.data.fetch import RemoteFile, at_hand, obtain
+from gpcn.data.benchmarks import fetch
+from gpcn.data.benchmarks.fetch import RemoteFile, at_hand, obtain
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -15,7 +15,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from gpcn import DataError, Graph, load
-from gpcn.data import catalog
+from gpcn.data.benchmarks import catalog
 from gpcn.utils.types import ROLES
 
 RNG = np.random.default_rng(5)

@@ -11,9 +11,9 @@ import pytest
 
 from gpcn import CheckpointError, ConfigError, TrainConfig, synthesize, train
 from gpcn.data.packed_text import pack, read_node_ids, unpack, write_node_ids
-from gpcn.training import prediction
-from gpcn.training.prediction import predict, write
-from gpcn.training.run import Run
+from gpcn.training.predictions import prediction
+from gpcn.training.predictions.prediction import predict, write
+from gpcn.training.runs.run import Run
 
 CONFIG = TrainConfig.of("gpcn", hidden=4, epochs=3)
 LONG = ["x" * 20_000, *(str(number) for number in range(1, 500))]

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import DataError
-from gpcn.data import pickles
+from gpcn.data.benchmarks import pickles
 
 
 def test_containers_arrays_and_matrices_are_read() -> None:

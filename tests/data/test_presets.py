@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from gpcn import ConfigError
-from gpcn.data.columns import IDS, LABELS, SOURCES, TARGETS
-from gpcn.data.delimited import read_table
 from gpcn.data.presets import PRESETS, draw_preset, write_preset
+from gpcn.data.tables.columns import IDS, LABELS, SOURCES, TARGETS
+from gpcn.data.tables.delimited import read_table
 from tests.cli.test_cli import document, gpcn, refused
 
 FEATURES = {

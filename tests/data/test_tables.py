@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import Columns, DataError, Graph, load, synthesize
-from gpcn.data.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_tables
 from gpcn.utils.types import ROLES
 
 EDGES = "source,target\na,b\nb,c\nc,a\na,d\n"
@@ -65,7 +65,7 @@ def test_weights_undirected_and_split_columns(folder: Path) -> None:
 
 
 def test_parquet_is_the_same_graph(folder: Path, tmp_path: Path) -> None:
-    from gpcn.data.delimited import read_table
+    from gpcn.data.tables.delimited import read_table
 
     other = tmp_path / "parquet"
     other.mkdir()

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from gpcn.distributed import cluster_training
-from gpcn.distributed.cluster_training import train_on_cluster
+from gpcn.distributed.cluster import cluster_training
+from gpcn.distributed.cluster.cluster_training import train_on_cluster
 from gpcn.errors import GpcnError
 from gpcn.tuning.executors.connection import connect, load_ray
 from tests.distributed.undisturbed import config_of

@@ -12,9 +12,9 @@ import gpcn
 from gpcn import TrainConfig, synthesize
 from gpcn.distributed.part_run import open_or_create
 from gpcn.distributed.part_training import train_part
-from gpcn.distributed.shards import shard
+from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import CheckpointError
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 from tests.commands import in_process
 from tests.distributed.workers_of_a_test import run_workers
 

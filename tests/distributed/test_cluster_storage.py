@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpcn import synthesize
-from gpcn.distributed.shards import shard
+from gpcn.distributed.sharding.shards import shard
 from tests.commands import in_process
 from tests.distributed.object_store import ObjectStore, object_store
 from tests.distributed.test_many_kills import workers_below

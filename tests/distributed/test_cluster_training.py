@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from gpcn import TrainConfig, synthesize
-from gpcn.distributed.cluster_training import _check_size, _sentence, train_on_cluster
-from gpcn.distributed.network import interface_of
-from gpcn.distributed.shards import shard
+from gpcn.distributed.cluster.cluster_training import _check_size, _sentence, train_on_cluster
+from gpcn.distributed.cluster.network import interface_of
+from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import ConfigError, DataError
 from gpcn.tuning.executors.connection import STARTS, connect
 from tests.commands import in_process

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 from tests.distributed.undisturbed import config_of, train_undisturbed, weights_in, words_of, write_parts
 from tests.tuning.processes import below
 

@@ -15,15 +15,15 @@ import torch
 import gpcn
 from gpcn import Graph, TrainConfig, synthesize
 from gpcn.data.parts.tables import PartData
-from gpcn.distributed.ordering import PartOrder, order_of
 from gpcn.distributed.part_run import open_or_create
 from gpcn.distributed.part_training import train_part
-from gpcn.distributed.shards import shard
+from gpcn.distributed.sharding.ordering import PartOrder, order_of
+from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import ConfigError
-from gpcn.nn.randomness import RowRange, building_for, drawing_from, uniform_per_node_
+from gpcn.nn.engine.randomness import RowRange, building_for, drawing_from, uniform_per_node_
 from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 from gpcn.training.trainer import Trainer
 from tests.commands import in_process
 from tests.distributed.workers_of_a_test import run_workers

@@ -14,11 +14,11 @@ from gpcn import Graph, TrainConfig, synthesize
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.distributed.part_run import folder_of, open_or_create
 from gpcn.distributed.part_training import train_part
-from gpcn.distributed.shards import shard
+from gpcn.distributed.sharding.shards import shard
 from gpcn.distributed.workers import Workers
 from gpcn.errors import CheckpointError, ConfigError
-from gpcn.training.run import Run
-from gpcn.training.splitrun import run_split
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.splitrun import run_split
 from tests.distributed.workers_of_a_test import run_workers
 
 CONFIG = TrainConfig.of("gpcn-link", epochs=12, hidden=6, dropout=0.0, seed=4)

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from gpcn import Graph, synthesize
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.tables import PartData
-from gpcn.distributed.balance import balanced_offsets
-from gpcn.distributed.shards import shard
+from gpcn.distributed.sharding.balance import balanced_offsets
+from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.utils.types import ROLES
 

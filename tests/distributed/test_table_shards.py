@@ -14,12 +14,12 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import load
-from gpcn.data.columns import Columns
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.tables import PartData
-from gpcn.distributed.joined_tables import Tables
-from gpcn.distributed.table_database import files_of
-from gpcn.distributed.table_shards import shard_tables
+from gpcn.data.tables.columns import Columns
+from gpcn.distributed.sharding.joined_tables import Tables
+from gpcn.distributed.sharding.table_database import files_of
+from gpcn.distributed.sharding.table_shards import shard_tables
 from gpcn.errors import ConfigError, DataError
 from gpcn.preparation.preparation import Preparation
 from gpcn.utils.types import ROLES
@@ -149,7 +149,7 @@ def test_numbers_written_as_texts_and_many_levels(tmp_path: Path) -> None:
 
 
 def test_too_many_different_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpcn.distributed.streamed_columns.MOST", 10)
+    monkeypatch.setattr("gpcn.distributed.sharding.streamed_columns.MOST", 10)
     tables = written(tmp_path / "in", "parquet", nodes={"name": [f"name{i}" for i in range(NODES)]})
     with pytest.raises(DataError, match=r"column 'name' has more than 10 different values.*--drop name"):
         shard_tables(tables, tmp_path / "out", 2)

@@ -13,12 +13,12 @@ import pytest
 
 from gpcn import synthesize
 from gpcn.cli.cluster_training import logged_epochs
-from gpcn.distributed import training_progress
+from gpcn.distributed.cluster import training_progress
+from gpcn.distributed.cluster.training_progress import FILE, progress_writer, read_progress, watched
 from gpcn.distributed.run_files import RunFiles, run_files
-from gpcn.distributed.shards import shard
-from gpcn.distributed.training_progress import FILE, progress_writer, read_progress, watched
+from gpcn.distributed.sharding.shards import shard
 from gpcn.training.loop import TrainingLoop
-from gpcn.training.parallel import Tick
+from gpcn.training.processes.parallel import Tick
 from tests.commands import in_process
 from tests.distributed.object_store import object_store
 

@@ -14,10 +14,10 @@ import torch.distributed as dist
 
 from gpcn import TrainConfig, synthesize
 from gpcn.data.parts.manifest import part_folder
-from gpcn.distributed.failures import FailureBoard, recorded_error
+from gpcn.distributed.cluster.failures import FailureBoard, recorded_error
+from gpcn.distributed.cluster.worker_process import check_versions, run_worker, versions
 from gpcn.distributed.part_run import open_or_create
-from gpcn.distributed.shards import shard
-from gpcn.distributed.worker_process import check_versions, run_worker, versions
+from gpcn.distributed.sharding.shards import shard
 from gpcn.distributed.workers import Workers
 from gpcn.errors import ConfigError, GpcnError, TrainingError
 from tests.distributed.workers_of_a_test import run_workers

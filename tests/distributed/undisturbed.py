@@ -11,8 +11,8 @@ from gpcn import TrainConfig, synthesize
 from gpcn.data.parts.manifest import Manifest
 from gpcn.distributed.part_run import folder_of, open_or_create
 from gpcn.distributed.part_training import train_part
-from gpcn.distributed.shards import shard
-from gpcn.training.run import Run
+from gpcn.distributed.sharding.shards import shard
+from gpcn.training.runs.run import Run
 from gpcn.training.usual import settings_for
 from tests.distributed.workers_of_a_test import run_workers
 

@@ -26,7 +26,7 @@ from gpcn.distributed.part_adjacency import PartAdjacency
 from gpcn.distributed.part_problem import PartGraph, PartProblem
 from gpcn.distributed.workers import Workers
 from gpcn.graph import Split
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.training.problem import Structure
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpcn import Graph, TrainConfig, synthesize, train
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 
 
 @pytest.fixture(scope="module")

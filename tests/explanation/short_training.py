@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpcn import Graph, TrainConfig, train
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 
 
 def trained(graph: Graph, path: Path, model: str, **settings: object) -> Run:

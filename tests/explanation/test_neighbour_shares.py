@@ -14,7 +14,7 @@ from gpcn import Graph, TrainConfig, synthesize, train
 from gpcn.explanation import explain, explain_average
 from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.explanation.sentences import sentences
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 
 LINK_MODELS = ("gpcn-link", "agpcn-link", "multi-gpcn-link")
 NODE = 7

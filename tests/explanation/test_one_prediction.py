@@ -15,9 +15,9 @@ from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, ex
 from gpcn.explanation import explain, lead_parts
 from gpcn.explanation.explained_model import position
 from gpcn.explanation.sentences import phrase
-from gpcn.training.fitted import Fitted
-from gpcn.training.prediction import predict
-from gpcn.training.run import Run
+from gpcn.training.predictions.fitted import Fitted
+from gpcn.training.predictions.prediction import predict
+from gpcn.training.runs.run import Run
 
 
 def test_the_account_adds_up_to_the_prediction(run: Run, graph: Graph) -> None:

@@ -14,8 +14,8 @@ from gpcn import ConfigError, Graph, TrainConfig, train
 from gpcn.cli.explain import show_class
 from gpcn.explanation import explain_class
 from gpcn.explanation.explained_model import ExplainedModel
-from gpcn.training.prediction import predict, vote
-from gpcn.training.run import Run
+from gpcn.training.predictions.prediction import predict, vote
+from gpcn.training.runs.run import Run
 from tests.explanation.short_training import trained
 
 

@@ -284,7 +284,7 @@ def assault(
 def prepare(material: Path) -> None:
     """The graph, its tables, and a run to report on."""
     from gpcn import TrainConfig, save, synthesize, train
-    from gpcn.data.tables_out import write_tables
+    from gpcn.data.tables.tables_out import write_tables
 
     graph = synthesize(nodes=400, classes=3, degree=6, splits=2)
     save(graph, material / "g.npz")

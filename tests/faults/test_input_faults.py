@@ -16,7 +16,7 @@ import pytest
 
 from gpcn import DataError, load, save, synthesize
 from gpcn.data.archives import read_npz
-from gpcn.data.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_tables
 from tests.faults.commands import refused, run_command
 
 
@@ -290,7 +290,7 @@ def test_titles_of_many_features_are_made_at_once_and_too_many_are_refused(graph
     import scipy.sparse as sp
 
     from gpcn import Graph
-    from gpcn.data.tables_out import feature_titles
+    from gpcn.data.tables.tables_out import feature_titles
 
     wide = Graph(adjacency=sp.eye_array(3), features=sp.csr_array((3, 450_000)), labels=np.array([0, 1, 0]))
     assert len(set(feature_titles(wide))) == 450_000

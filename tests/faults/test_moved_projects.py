@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpcn import ConfigError, TrainConfig, synthesize, train
-from gpcn.data.tables_out import write_tables
-from gpcn.training.run import Run
+from gpcn.data.tables.tables_out import write_tables
+from gpcn.training.runs.run import Run
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gpcn import GpcnError, Graph, TrainConfig, load, save, synthesize, train
 from gpcn.data.archives import read_npz
-from gpcn.data.columns_file import read_columns_file
+from gpcn.data.tables.columns_file import read_columns_file
 from gpcn.nn import zoo
 from gpcn.training.config import declared_settings
 from gpcn.utils import machine_memory as memory

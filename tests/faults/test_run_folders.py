@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from gpcn import CheckpointError, ConfigError, GpcnError, Graph, TrainConfig, synthesize, train
 from gpcn.report.materials import gather
 from gpcn.report.sections import section_for
-from gpcn.training.fitted import Fitted
-from gpcn.training.out_of_fold import predict_out_of_fold
-from gpcn.training.prediction import predict
-from gpcn.training.run import Run
+from gpcn.training.predictions.fitted import Fitted
+from gpcn.training.predictions.out_of_fold import predict_out_of_fold
+from gpcn.training.predictions.prediction import predict
+from gpcn.training.runs.run import Run
 from tests.sealing import as_version_1, resealed
 
 CONFIG = TrainConfig.of("gpcn-link", hidden=8, epochs=6)

@@ -15,7 +15,7 @@ import pytest
 
 from gpcn import TrainingError, save, synthesize
 from gpcn.cli.stopping import stoppable
-from gpcn.training.workers import Crew, interrupts_deferred
+from gpcn.training.processes.workers import Crew, interrupts_deferred
 from tests.tuning.processes import below
 
 SENTENCE = "error: stopped; what was saved is kept, and the same command goes on from there\n"

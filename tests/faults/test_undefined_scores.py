@@ -12,8 +12,8 @@ import pytest
 from gpcn import ConfigError, Graph, TrainConfig, save, synthesize, train
 from gpcn.report.materials import gather
 from gpcn.report.sections import section_for
-from gpcn.training.comparison import compare
 from gpcn.training.probe import probe
+from gpcn.training.scores.comparison import compare
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import header

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpcn import TrainConfig, load
-from gpcn.data.columns_file import read_columns_file
 from gpcn.data.packed_text import read_node_ids
 from gpcn.data.split_plan import SplitPlan
+from gpcn.data.tables.columns_file import read_columns_file
 from gpcn.errors import GpcnError
 
 Reader = Callable[[Path, bytes], object]

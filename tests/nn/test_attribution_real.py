@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from gpcn import Graph
-from gpcn.data.columns import Columns
 from gpcn.data.load import load
 from gpcn.data.presets import PRESETS, write_preset
+from gpcn.data.tables.columns import Columns
 from gpcn.nn.attribution import attributions
 from tests.nn.test_attribution import MODELS
 from tests.nn.test_decomposition import trained

@@ -12,11 +12,12 @@ import torch
 import torch.nn.functional as F
 
 from gpcn import Graph, TrainConfig, synthesize
-from gpcn.nn import AGPCN, GPCN, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator, region
+from gpcn.nn import AGPCN, GPCN, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator
 from gpcn.nn.bank_model import Pieces
-from gpcn.nn.direct import DirectPass, covers
-from gpcn.nn.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, rule_for
 from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
+from gpcn.nn.training_step import region
+from gpcn.nn.training_step.direct import DirectPass, covers
+from gpcn.nn.training_step.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, rule_for
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
 from tests.nn.test_bank import CLASSES, KINDS, OPERATORS, build, typed_graph

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from gpcn.errors import ConfigError
-from gpcn.nn.dropout import (
+from gpcn.nn.engine.dropout import (
     PIECE,
     Dropout,
     SparseDropout,
@@ -15,7 +15,7 @@ from gpcn.nn.dropout import (
     relu_dropout,
     relu_dropout_,
 )
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.engine.operator import SparseOperator
 from tests.nn.test_operator import random
 
 

@@ -187,7 +187,7 @@ def test_a_link_model_with_mu_0_sees_links_only() -> None:
 
 
 def test_the_cheaper_order_is_chosen() -> None:
-    from gpcn.nn.polynomial import choose_order
+    from gpcn.nn.engine.polynomial import choose_order
 
     assert choose_order(5201, [222_000], 512, 5, [8]) == "collapsed"
     assert choose_order(5201, [222_000], 16, 40, [2]) == "recursive"

@@ -10,7 +10,7 @@ import torch
 from gpcn import ConfigError, DataError, Graph, synthesize
 from gpcn.nn import Adjacency, SparseOperator
 from gpcn.nn.base import as_features
-from gpcn.nn.polynomial import horner, stacked_powers
+from gpcn.nn.engine.polynomial import horner, stacked_powers
 
 
 def random(rows: int = 12, columns: int = 9, dtype: torch.dtype = torch.float64) -> SparseOperator:
@@ -120,7 +120,7 @@ def test_what_was_made_from_a_tensor_is_kept_while_it_lives_unchanged() -> None:
     assert Adjacency.of(ends, num_nodes=4) is not first
     ends[1, 1] = 0
     assert Adjacency.of(ends, num_nodes=3).matrix[1, 0] == 1
-    from gpcn.nn.adjacency import _adjacency_of_tensor
+    from gpcn.nn.engine.adjacency import _adjacency_of_tensor
 
     gc.collect()  # what other tests left
     before = len(_adjacency_of_tensor)

@@ -15,8 +15,8 @@ from gpcn import Graph, Split, synthesize
 from gpcn.errors import ConfigError
 from gpcn.nn import inputs_of
 from gpcn.nn.baselines import Trees
-from gpcn.nn.forest import Forest
-from gpcn.nn.neighbour_table import Layout, neighbour_table
+from gpcn.nn.baselines.forest import Forest
+from gpcn.nn.baselines.neighbour_table import Layout, neighbour_table
 from gpcn.nn.self_fitting import fit
 
 NODES, CLASSES = 60, 3
@@ -44,7 +44,7 @@ def one_hot(labels: np.ndarray, train: np.ndarray) -> np.ndarray:
 
 
 def literal_table(features: np.ndarray, dense: np.ndarray, seeds: np.ndarray, layout: Layout) -> np.ndarray:
-    """The formulas of `gpcn.nn.neighbour_table`, node by node and neighbour by neighbour."""
+    """The formulas of `gpcn.nn.baselines.neighbour_table`, node by node and neighbour by neighbour."""
     rows = []
     nodes = range(len(dense))
     for i in nodes:

@@ -19,8 +19,8 @@ from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, lo
 from gpcn.report import escaping
 from gpcn.report import page as assembly
 from gpcn.report.palette import COLOURS
-from gpcn.training.comparison import compare
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
+from gpcn.training.scores.comparison import compare
 from tests.report.conftest import CLASSES, MODELS, NASTY
 
 ROOT = Path(__file__).resolve().parents[2]

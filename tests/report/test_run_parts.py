@@ -14,8 +14,8 @@ from gpcn import Graph, TrainConfig, report, save, synthesize, train
 from gpcn.explanation import explain, explain_class
 from gpcn.report import first_look, graph_picture, importance, ranking, run_section
 from gpcn.report.materials import RunMaterial, gather
-from gpcn.training.run import Run
-from gpcn.training.threshold import best_f1_threshold, validation_nodes
+from gpcn.training.predictions.threshold import best_f1_threshold, validation_nodes
+from gpcn.training.runs.run import Run
 from tests.report.conftest import CLASSES, NASTY
 
 

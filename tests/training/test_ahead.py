@@ -11,8 +11,8 @@ import pytest
 
 from gpcn import Graph, TrainConfig, synthesize, train
 from gpcn.cli.ahead import helpers_ahead
-from gpcn.training import ahead
-from gpcn.training.workers import start_ahead
+from gpcn.training.processes import ahead
+from gpcn.training.processes.workers import start_ahead
 from gpcn.tuning.budget import Budget, read_budget
 
 SHORT, LONG = TrainConfig.of("gpcn", hidden=8, epochs=5), TrainConfig.of("gpcn", hidden=8, epochs=500)
@@ -92,7 +92,7 @@ def test_a_forked_process_ends_by_sigterm_and_does_not_see_ctrl_c(monkeypatch: p
 
 
 def test_work_with_several_threads_starts_nobody_ahead(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpcn.training.parallel.SMALL", 0)
+    monkeypatch.setattr("gpcn.training.processes.parallel.SMALL", 0)
     with helpers_ahead(graph, [LONG], None, 2):
         assert not ahead._waiting
 

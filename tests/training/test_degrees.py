@@ -8,7 +8,7 @@ import numpy as np
 
 from gpcn import Graph, TrainConfig, random_splits, train
 from gpcn.explanation import explain
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 
 
 def senders(nodes: int = 600) -> Graph:

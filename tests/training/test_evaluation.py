@@ -6,8 +6,8 @@ import torch
 from sklearn import metrics
 
 from gpcn import ConfigError
-from gpcn.training.evaluation import calibration_error, compare_pairs, evaluate, summarize
-from gpcn.training.metrics import roc_area
+from gpcn.training.scores.evaluation import calibration_error, compare_pairs, evaluate, summarize
+from gpcn.training.scores.metrics import roc_area
 
 RNG = np.random.default_rng(0)
 

@@ -11,10 +11,10 @@ from gpcn import Graph, synthesize
 from gpcn.errors import TrainingError
 from gpcn.training.config import TrainConfig
 from gpcn.training.judged import JudgedTraining, train_epochs
-from gpcn.training.metrics import score
 from gpcn.training.probe import RULES, halves, probe
 from gpcn.training.problem import Problem
-from gpcn.training.splitrun import run_split
+from gpcn.training.runs.splitrun import run_split
+from gpcn.training.scores.metrics import score
 
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("gpcn", {"hidden": 8}),

@@ -15,9 +15,11 @@ from gpcn import ConfigError, Graph, TrainConfig, synthesize, train
 from gpcn.errors import TrainingError
 from gpcn.graph.metric_choice import default_metric, positive_class
 from gpcn.splits import random_splits
-from gpcn.training.comparison import compare, compare_finished
-from gpcn.training.evaluation import evaluate
-from gpcn.training.metrics import (
+from gpcn.training.probe import crossed, halves, probe
+from gpcn.training.problem import Problem
+from gpcn.training.scores.comparison import compare, compare_finished
+from gpcn.training.scores.evaluation import evaluate
+from gpcn.training.scores.metrics import (
     can_be_scored,
     check_fits,
     definition,
@@ -27,8 +29,6 @@ from gpcn.training.metrics import (
     share,
     tensor_score,
 )
-from gpcn.training.probe import crossed, halves, probe
-from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer, loss_and_score
 from gpcn.utils.types import METRICS
 from tests.conftest import make_graph

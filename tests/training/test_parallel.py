@@ -12,8 +12,9 @@ import pytest
 
 from gpcn import Graph, TrainConfig, synthesize, train
 from gpcn.errors import TrainingError
-from gpcn.training import ahead, parallel, splitrun
-from gpcn.training.parallel import Helpers
+from gpcn.training.processes import ahead, parallel
+from gpcn.training.processes.parallel import Helpers
+from gpcn.training.runs import splitrun
 
 CONFIG = TrainConfig.of("gpcn", hidden=8, epochs=5)
 

@@ -19,13 +19,13 @@ from gpcn import GPCNClassifier, Graph, synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.explanation import explain
 from gpcn.training.config import TrainConfig
-from gpcn.training.prediction import predict
+from gpcn.training.predictions.prediction import predict
 from gpcn.training.probe import probe
 from gpcn.training.problem import Problem
 from gpcn.training.rounds import RoundTrainer
-from gpcn.training.run import Run
-from gpcn.training.runs import train
-from gpcn.training.splitrun import run_split
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.splitrun import run_split
+from gpcn.training.runs.training import train
 from gpcn.training.trainers import trainer_for
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.serial import SerialExecutor
@@ -137,7 +137,7 @@ KILLED = """
 import sys
 from gpcn import synthesize
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs import train
+from gpcn.training.runs.training import train
 made = synthesize(nodes=160, classes=3, degree=5, homophily=0.1, mixing="ring", splits=2)
 slow = None
 if sys.argv[2] == "slowly":

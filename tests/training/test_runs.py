@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, synthesize, train
-from gpcn.training.comparison import compare
-from gpcn.training.prediction import predict, write
-from gpcn.training.run import Run
+from gpcn.training.predictions.prediction import predict, write
+from gpcn.training.runs.run import Run
+from gpcn.training.scores.comparison import compare
 
 CONFIG = TrainConfig.of("gpcn", hidden=8, epochs=12)
 

@@ -12,15 +12,15 @@ from sklearn.metrics import f1_score
 from gpcn import ConfigError, Graph, TrainConfig, synthesize, train
 from gpcn.errors import CheckpointError, DataError
 from gpcn.splits import random_splits
-from gpcn.training.prediction import Predictions, predict
-from gpcn.training.run import Run
-from gpcn.training.threshold import (
+from gpcn.training.predictions.prediction import Predictions, predict
+from gpcn.training.predictions.threshold import (
     best_f1_threshold,
     check_two_classes,
     decide,
     read_threshold,
     validation_nodes,
 )
+from gpcn.training.runs.run import Run
 
 
 def predictions(positive: int | None = 1) -> Predictions:

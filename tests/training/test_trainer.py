@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from gpcn import ConfigError, DataError, Graph, TrainConfig, TrainingError, synthesize, train
-from gpcn.nn import region, zoo
+from gpcn.nn import zoo
+from gpcn.nn.training_step import region
 from gpcn.training.problem import Problem, choose_device
-from gpcn.training.splitrun import run_split
+from gpcn.training.runs.splitrun import run_split
 from gpcn.training.trainer import Trainer
 
 

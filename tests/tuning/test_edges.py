@@ -282,7 +282,7 @@ def test_no_password_is_ever_shown(url: str, tmp_path: Path) -> None:
 
 
 def test_load_is_not_asked_for_a_graph_that_is_no_text(tmp_path: Path) -> None:
-    from gpcn.training.source import load_again
+    from gpcn.training.runs.source import load_again
 
     for told in ({"graph": 5}, {"graph": "g.npz", "nodes": 5}, {"graph": "g.npz", "random_splits": {"count": "x"}}):
         save(GRAPH, tmp_path / "g.npz")

@@ -80,7 +80,7 @@ def test_by_default_many_tasks_are_seen_to_last_from_the_second_on(
     expected: dict[tuple[int, int], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = LocalExecutor(GRAPH)
-    monkeypatch.setattr("gpcn.training.ahead.START", 0.001)
+    monkeypatch.setattr("gpcn.training.processes.ahead.START", 0.001)
     found = executor.run(TASKS)
     first = [next(found), next(found)]
     assert executor._pool == []

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from gpcn import CheckpointError, TrainConfig, TrainingError, synthesize, train
-from gpcn.nn.memory import memory_limits
+from gpcn.nn.engine.memory import memory_limits
 from gpcn.training.problem import Problem
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger

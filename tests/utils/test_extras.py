@@ -12,8 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from gpcn import ConfigError, Graph, load, open_run, save, synthesize, to_networkx, to_pyg
-from gpcn.distributed.shards import shard
-from gpcn.distributed.table_database import TableDatabase
+from gpcn.distributed.sharding.shards import shard
+from gpcn.distributed.sharding.table_database import TableDatabase
 from gpcn.nn.baselines import GODE
 from gpcn.utils import extras
 from tests.commands import in_process

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import gpcn
-from gpcn.training.evaluation import evaluate
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
+from gpcn.training.scores.evaluation import evaluate
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan, Rung
 from gpcn.tuning.space import Space

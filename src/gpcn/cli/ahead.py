@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gpcn.graph import Graph
-from gpcn.training import ahead
 from gpcn.training.config import TrainConfig
+from gpcn.training.processes import ahead
 
 
 @contextmanager
@@ -15,7 +15,7 @@ def helpers_ahead(
     graph: Graph, configs: Sequence[TrainConfig], splits: Sequence[int] | None, jobs: int | None
 ) -> Iterator[None]:
     """Where training `configs` on `splits` is likely to last, with a thread each, have processes ready that help."""
-    from gpcn.training.parallel import jobs_for, threads_for
+    from gpcn.training.processes.parallel import jobs_for, threads_for
 
     count = len(graph.splits if splits is None else splits)
     epochs = count * sum(int(config["epochs"]) for config in configs)
@@ -28,7 +28,7 @@ def helpers_ahead(
 @contextmanager
 def started_ahead(count: int) -> Iterator[None]:
     """Have `count` processes ready; they end with the block if nobody took them."""
-    from gpcn.training.workers import start_ahead
+    from gpcn.training.processes.workers import start_ahead
 
     start_ahead(count)
     try:

@@ -134,7 +134,7 @@ def event_log() -> Callable[[str], None]:
 
 def show(result: dict[str, Any], out: Path, note: str | None = None) -> None:
     """The result for people."""
-    from gpcn.training.metrics import definition
+    from gpcn.training.scores.metrics import definition
 
     to, digits = console(), definition(result["metric"]).digits
     mean, std = number(result["test_mean"], digits), number(result["test_std"], digits)

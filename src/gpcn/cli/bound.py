@@ -75,9 +75,9 @@ def _from_run(
     path: Path, split: int, mirror: Path | None, moved: str | None = None, nodes: Path | None = None
 ) -> dict[str, Any]:
     from gpcn.distributed.assembled import assemble
-    from gpcn.training.fitted import Fitted
-    from gpcn.training.run import Run
-    from gpcn.training.source import load_again, relocated, source_of
+    from gpcn.training.predictions.fitted import Fitted
+    from gpcn.training.runs.run import Run
+    from gpcn.training.runs.source import load_again, relocated, source_of
 
     assemble(path)
     run = Run.open(path)
@@ -102,8 +102,8 @@ def _from_graph(
 ) -> dict[str, Any]:
     from gpcn.data.load import load
     from gpcn.training.config import TrainConfig
-    from gpcn.training.metrics import score
     from gpcn.training.problem import Problem
+    from gpcn.training.scores.metrics import score
     from gpcn.training.trainers import trainer_for
 
     graph = load(name, mirror=mirror)
@@ -129,7 +129,7 @@ def _from_graph(
 def _use_threads(graph: Any, config: Any) -> None:
     import torch
 
-    from gpcn.training.parallel import threads_for
+    from gpcn.training.processes.parallel import threads_for
 
     torch.set_num_threads(threads_for(graph, config))
 

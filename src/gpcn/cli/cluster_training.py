@@ -11,7 +11,7 @@ from gpcn.cli.output import print_json
 from gpcn.cli.steps import step_log
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
-from gpcn.training.parallel import Tick
+from gpcn.training.processes.parallel import Tick
 
 BETWEEN = 5.0  # seconds, at least, from one line to the next of the same split
 
@@ -34,7 +34,7 @@ def train_parts(
     from gpcn.cli.progress import training_progress
     from gpcn.cli.train import show
     from gpcn.data.object_storage import remote_url
-    from gpcn.distributed.cluster_training import train_on_cluster
+    from gpcn.distributed.cluster.cluster_training import train_on_cluster
     from gpcn.distributed.run_files import fetch_manifest
     from gpcn.training.usual import settings_for
 

@@ -58,9 +58,9 @@ def compare(
     """
     from gpcn.cli.ahead import helpers_ahead
     from gpcn.cli.progress import training_progress
-    from gpcn.training.comparison import MAJORITY
     from gpcn.training.config import TrainConfig
-    from gpcn.training.model_comparison import USUAL_MODELS, train_models
+    from gpcn.training.scores.comparison import MAJORITY
+    from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
 
     loaded = options.load(graph)
     if not json:
@@ -92,7 +92,7 @@ def compare(
 
 def show(comparison: dict[str, Any], note: str | None = None) -> None:
     """A row per model, best first, and what knowing only the class shares achieves."""
-    from gpcn.training.metrics import definition
+    from gpcn.training.scores.metrics import definition
 
     to, metric = console(), definition(comparison["metric"])
     numeric = ("test", "val", "seconds", "parameters")

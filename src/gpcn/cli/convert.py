@@ -13,7 +13,7 @@ from gpcn.cli.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.output import console, print_json, print_notes, safe
 from gpcn.cli.training_options import SplitOptions
 from gpcn.data import native
-from gpcn.data.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_tables
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 

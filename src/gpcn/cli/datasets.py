@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpcn.cli.options import Json, Mirror
 from gpcn.cli.output import console, print_json, table
-from gpcn.data import catalog
-from gpcn.data.benchmark import is_available
+from gpcn.data.benchmarks import catalog
+from gpcn.data.benchmarks.loading import is_available
 
 
 def datasets(json: Json = False, mirror: Mirror = None) -> None:

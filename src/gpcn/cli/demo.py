@@ -30,9 +30,9 @@ def demo(
     """
     from gpcn import report
     from gpcn.cli.progress import training_progress
-    from gpcn.training import prediction
-    from gpcn.training.model_comparison import USUAL_MODELS, train_models
-    from gpcn.training.run import Run
+    from gpcn.training.predictions import prediction
+    from gpcn.training.runs.run import Run
+    from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
 
     to = console()
     drawn = synthesize(**GRAPH, unlabelled=0.1, splits=3)

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.data.columns import Columns
-from gpcn.data.columns_file import ROLE_OPTIONS, read_columns_file
 from gpcn.data.load import load
 from gpcn.data.origin import origin_of
+from gpcn.data.tables.columns import Columns
+from gpcn.data.tables.columns_file import ROLE_OPTIONS, read_columns_file
 from gpcn.graph import Graph
 
 PANEL = "Columns"

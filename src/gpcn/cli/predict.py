@@ -62,7 +62,7 @@ def predict(
 
     Example: [bold]gpcn predict runs/mine --edges new.csv --nodes people.csv --only new --out predictions.csv[/bold]
     """
-    from gpcn.training import prediction
+    from gpcn.training.predictions import prediction
     from gpcn.workspace.folder import open_run
 
     if graph is not None and edges is not None:

@@ -25,8 +25,8 @@ from rich.text import Text
 
 from gpcn.cli.output import safe, table
 from gpcn.paper.evaluations import Question
-from gpcn.training.metrics import definition
-from gpcn.training.parallel import Tick
+from gpcn.training.processes.parallel import Tick
+from gpcn.training.scores.metrics import definition
 
 SHOWN = 5  # of the best configurations
 BETWEEN = 0.5  # seconds, at least, from one table to the next

@@ -63,7 +63,7 @@ def shard(
                 raise ConfigError("--order metis needs all links in memory; leave it out, or --memory and patterns")
             manifest = _stream(graph, options, splitting, parts, where, memory or STREAMED, metric, progress, log)
         else:
-            from gpcn.distributed.shards import shard as write
+            from gpcn.distributed.sharding.shards import shard as write
 
             origin = options.origin(graph)
             loaded = options.load(graph)
@@ -112,9 +112,9 @@ def _stream(
     log: Any,
 ) -> Any:
     from gpcn.data.load import find_pair
-    from gpcn.distributed.joined_tables import Tables
-    from gpcn.distributed.table_database import files_of
-    from gpcn.distributed.table_shards import shard_tables
+    from gpcn.distributed.sharding.joined_tables import Tables
+    from gpcn.distributed.sharding.table_database import files_of
+    from gpcn.distributed.sharding.table_shards import shard_tables
 
     if splitting.plan(0) is not None:
         raise ConfigError(

@@ -40,7 +40,7 @@ def spectrum(
     """
     from gpcn.data.load import load
     from gpcn.nn import Adjacency
-    from gpcn.nn.adjacency import check_direction
+    from gpcn.nn.engine.adjacency import check_direction
     from gpcn.theory import document as documents
     from gpcn.theory import spectrum as theory
     from gpcn.theory.quantities import normalized

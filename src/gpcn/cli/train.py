@@ -92,8 +92,8 @@ def train(
     from gpcn.cli.progress import training_progress
     from gpcn.training.config import TrainConfig
     from gpcn.training.renamed import merge
-    from gpcn.training.run import Run
-    from gpcn.training.runs import train as run
+    from gpcn.training.runs.run import Run
+    from gpcn.training.runs.training import train as run
     from gpcn.training.usual import usual_settings
     from gpcn.tuning.budget import read_seconds
 
@@ -168,7 +168,7 @@ def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
 
 def show(result: dict[str, Any], out: str | Path | None, note: str | None = None) -> None:
     """A row per split and the mean."""
-    from gpcn.training.metrics import definition
+    from gpcn.training.scores.metrics import definition
 
     to, digits = console(), definition(result["metric"]).digits
     rows = table("split", "test", "val", "epochs", "seconds", numeric=("split", "test", "val", "epochs", "seconds"))

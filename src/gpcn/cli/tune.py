@@ -75,7 +75,7 @@ def tune(
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
     require_search("gpcn tune")
-    from gpcn.training.source import load_again, source_of
+    from gpcn.training.runs.source import load_again, source_of
     from gpcn.tuning.budget import read_budget
     from gpcn.tuning.ledger import Ledger, read_header
     from gpcn.tuning.request import StudyRequest, check_location, last_request
@@ -153,7 +153,7 @@ def _drive(
 
 
 def _numbers(graph: Any, wanted: list[int] | None) -> list[int]:
-    from gpcn.training.runs import check_splits
+    from gpcn.training.runs.training import check_splits
 
     return check_splits(graph, wanted)
 
@@ -192,7 +192,7 @@ def _report(study: dict[str, Any], folder: Path, json: bool) -> None:
     if json:
         print_json(study)
         return
-    from gpcn.training.metrics import definition
+    from gpcn.training.scores.metrics import definition
 
     to, digits = console(), definition(study["metric"]).digits
     states = ", ".join(f"{count} {state}" for state, count in study["states"].items() if count)

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.data.columns import Columns
-from gpcn.data.edge_ends import SourceTable
-from gpcn.data.tables import assemble
-from gpcn.data.tables_out import feature_titles
+from gpcn.data.tables.assembly import assemble
+from gpcn.data.tables.columns import Columns
+from gpcn.data.tables.edge_ends import SourceTable
+from gpcn.data.tables.tables_out import feature_titles
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
 from gpcn.graph.validation import edges_to_adjacency

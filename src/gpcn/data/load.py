@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gpcn.data import catalog, delimited, native, readers
+from gpcn.data import native
 from gpcn.data.archives import read_npz
-from gpcn.data.benchmark import load_dataset
-from gpcn.data.columns import Columns
-from gpcn.data.edge_ends import SourceTable, header_note
-from gpcn.data.fetch import mirror_folder
+from gpcn.data.benchmarks import catalog, readers
+from gpcn.data.benchmarks.fetch import mirror_folder
+from gpcn.data.benchmarks.loading import load_dataset
 from gpcn.data.interop import from_networkx
 from gpcn.data.object_storage import local_copy
 from gpcn.data.parts.manifest import is_sharded
-from gpcn.data.tables import assemble
-from gpcn.data.tables_out import read_description
+from gpcn.data.tables import delimited
+from gpcn.data.tables.assembly import assemble
+from gpcn.data.tables.columns import Columns
+from gpcn.data.tables.edge_ends import SourceTable, header_note
+from gpcn.data.tables.tables_out import read_description
 from gpcn.errors import ConfigError, DataError, near_matches
 from gpcn.files.input_files import require_regular, require_unicode
 from gpcn.graph import Graph

@@ -18,7 +18,7 @@ import pyarrow as pa
 from filelock import FileLock
 from pyarrow import fs
 
-from gpcn.data.fetch import cache_folder
+from gpcn.data.benchmarks.fetch import cache_folder
 from gpcn.errors import ConfigError, StorageError
 from gpcn.files.atomic import replacing
 

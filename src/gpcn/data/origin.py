@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gpcn.data import catalog
-from gpcn.data.columns import Columns
+from gpcn.data.benchmarks import catalog
+from gpcn.data.tables.columns import Columns
 
 
 def origin_of(graph: str | Path, nodes: str | Path | None = None, columns: Columns | None = None) -> dict[str, Any]:

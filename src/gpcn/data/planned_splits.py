@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.data import delimited
 from gpcn.data.load import find_pair
 from gpcn.data.split_plan import SplitPlan
+from gpcn.data.tables import delimited
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.preparation import values

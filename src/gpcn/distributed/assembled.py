@@ -19,10 +19,10 @@ from gpcn.files.atomic import replacing
 from gpcn.files.locking import locked
 from gpcn.files.sealed import FORMAT, check_file, file_digest, write_sealed
 from gpcn.training import checkpoint
-from gpcn.training.fitted import per_node_names
-from gpcn.training.run import Run
-from gpcn.training.run_creation import name_nodes
-from gpcn.training.splitrun import KEPT
+from gpcn.training.predictions.fitted import per_node_names
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.run_creation import name_nodes
+from gpcn.training.runs.splitrun import KEPT
 
 
 def assemble(path: Path) -> None:

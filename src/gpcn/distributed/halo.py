@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gpcn.distributed.workers import Workers
-from gpcn.nn.operator import EntryMatrix, SparseOperator, csr_tensor, multiply, multiply_add_
+from gpcn.nn.engine.operator import EntryMatrix, SparseOperator, csr_tensor, multiply, multiply_add_
 
 Offsets = npt.NDArray[np.int64]
 """`[workers + 1]`: worker `p` has nodes `offsets[p]` to `offsets[p + 1]`."""

@@ -16,7 +16,7 @@ from gpcn.distributed.part_problem import PartGraph, PartProblem
 from gpcn.distributed.workers import Workers
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 

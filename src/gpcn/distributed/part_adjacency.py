@@ -12,8 +12,8 @@ import torch
 from gpcn.distributed.halo import Offsets, Part, part_operator
 from gpcn.distributed.workers import Workers
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import Adjacency, Direction, Normalization, check_direction
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.engine.adjacency import Adjacency, Direction, Normalization, check_direction
+from gpcn.nn.engine.operator import SparseOperator
 
 Rows = tuple[sp.csr_array, sp.csr_array]
 """Links from the nodes here and links to them, each `[nodes here, N]` with global columns."""

@@ -15,9 +15,9 @@ from gpcn.distributed.workers import Workers
 from gpcn.errors import ConfigError
 from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.bank_model import BankModel
+from gpcn.nn.engine.polynomial import choose_order
+from gpcn.nn.engine.randomness import RowRange, building_for, drawing_from
 from gpcn.nn.layers import Linear
-from gpcn.nn.polynomial import choose_order
-from gpcn.nn.randomness import RowRange, building_for, drawing_from
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
 

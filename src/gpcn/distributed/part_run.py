@@ -16,9 +16,9 @@ from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
-from gpcn.training.folders import refuse_other_kinds, with_relative_paths
-from gpcn.training.run import Run
-from gpcn.training.run_creation import create
+from gpcn.training.runs.folders import refuse_other_kinds, with_relative_paths
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.run_creation import create
 
 PREDICTIONS = "predictions.parquet"
 POSITION = "gpcn_position"  # of a node in its graph, where parts have another order

@@ -25,12 +25,12 @@ from gpcn.distributed.workers import Workers
 from gpcn.errors import TrainingError
 from gpcn.files.sealed import FORMAT, file_digest, write_sealed
 from gpcn.graph import Split
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.training import checkpoint
-from gpcn.training.evaluation import evaluate
 from gpcn.training.loop import TrainingLoop
-from gpcn.training.run import Run
-from gpcn.training.splitrun import write_history
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.splitrun import write_history
+from gpcn.training.scores.evaluation import evaluate
 from gpcn.training.trainer import Trainer
 from gpcn.utils.types import ROLES
 

@@ -15,7 +15,7 @@ from typing import Any
 from gpcn.data.object_storage import RemoteFolder, remote_url, scratch_folder
 from gpcn.data.parts.manifest import FILE, Manifest, part_folder
 from gpcn.errors import ConfigError, GpcnError
-from gpcn.training.folders import KINDS
+from gpcn.training.runs.folders import KINDS
 
 COMMON = ("config.json", "environment.json", "node_ids.npz", "result.json")
 

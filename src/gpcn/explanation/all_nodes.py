@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpcn.nn import bank as banks
 from gpcn.nn import decomposition
-from gpcn.training.fitted import Fitted
-from gpcn.training.run import Run
+from gpcn.nn.engine import bank as banks
+from gpcn.training.predictions.fitted import Fitted
+from gpcn.training.runs.run import Run
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from gpcn.explanation.neighbour_shares import listed_neighbours
 from gpcn.explanation.one_prediction import account_of, shortened
 from gpcn.explanation.sentences import sentences
 from gpcn.graph import Graph
-from gpcn.training.fitted import Fitted
-from gpcn.training.run import Run
+from gpcn.training.predictions.fitted import Fitted
+from gpcn.training.runs.run import Run
 
 
 def explain_average(

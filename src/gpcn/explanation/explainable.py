@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.nn import decomposition, integrated_gradients, zoo
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 
 
 def can_be_explained(run: Run) -> bool:

@@ -12,8 +12,8 @@ from torch import Tensor
 from gpcn.errors import DataError
 from gpcn.graph import Graph
 from gpcn.nn.base import NodeClassifier
-from gpcn.training.fitted import Fitted
-from gpcn.training.run import Run
+from gpcn.training.predictions.fitted import Fitted
+from gpcn.training.runs.run import Run
 from gpcn.utils.types import ROLES, UNKNOWN
 
 MOST_COMPARED = 20_000  # names of nodes that a misspelt one is compared with

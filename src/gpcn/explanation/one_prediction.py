@@ -16,7 +16,7 @@ from gpcn.graph import Graph
 from gpcn.nn import decomposition
 from gpcn.nn.attribution import attributions
 from gpcn.nn.bank_model import BankModel
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 
 
 def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top: int = 5) -> dict[str, Any]:

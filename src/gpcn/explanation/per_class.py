@@ -21,7 +21,7 @@ from gpcn.explanation.sentences import class_sentences
 from gpcn.graph import Graph
 from gpcn.nn import decomposition
 from gpcn.nn.attribution import attributions
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,10 +1,10 @@
 """Models as PyTorch modules: `model(x, edge_index)`."""
 
-from gpcn.nn.adjacency import Adjacency
 from gpcn.nn.base import NodeClassifier, inputs_of
+from gpcn.nn.engine.adjacency import Adjacency
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
 from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
-from gpcn.nn.operator import SparseOperator
 from gpcn.nn.residual import ResidualGCN
 
 __all__ = [

@@ -23,12 +23,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.decomposition import BIAS, checked, routes
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.operator import SparseOperator, multiply
+from gpcn.nn.engine.polynomial import bank_horner
 from gpcn.nn.layers import FeatureLayers, Linear
-from gpcn.nn.operator import SparseOperator, multiply
-from gpcn.nn.polynomial import bank_horner
 
 MOST_ENTRIES = 1 << 22  # products of a gradient with a row of W_0 that are made at once
 

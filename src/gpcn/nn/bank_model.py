@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn import bank as banks
-from gpcn.nn import polynomial
-from gpcn.nn.adjacency import Adjacency, AdjacencyLike
-from gpcn.nn.bank import Bank, OperatorSpec
 from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.engine import bank as banks
+from gpcn.nn.engine import polynomial
+from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike
+from gpcn.nn.engine.bank import Bank, OperatorSpec
+from gpcn.nn.engine.node_ids import check_node_ids
+from gpcn.nn.engine.operator import SparseOperator
+from gpcn.nn.engine.polynomial import Operators, Order
 from gpcn.nn.layers import FeatureLayers
-from gpcn.nn.node_ids import check_node_ids
-from gpcn.nn.operator import SparseOperator
-from gpcn.nn.polynomial import Operators, Order
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class BankModel(NodeClassifier):
     Args:
         features: from `x` to `X_T`.
         layers: highest power of every operator that does not say less, `L`.
-        operators: the bank (`nn.bank`), as text or parsed.
+        operators: the bank (`nn.engine.bank`), as text or parsed.
         link_operators: those of the link term; `same` for the bank's own.
         order: `auto` picks the cheaper evaluation; `collapsed` and `recursive` force one.
     """

@@ -11,8 +11,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.nn.adjacency import Adjacency, AdjacencyLike, Direction, Normalization
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike, Direction, Normalization
+from gpcn.nn.engine.operator import SparseOperator
 
 Features: TypeAlias = Tensor | SparseOperator
 

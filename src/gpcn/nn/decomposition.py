@@ -18,10 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.bank_model import BankModel, Reading
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.polynomial import bank_horner
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.polynomial import bank_horner
 
 FEATURES, BIAS = "features", "bias"
 

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import Adjacency, Normalization
 from gpcn.nn.bank_model import BankModel
 from gpcn.nn.base import Features, NodeClassifier
-from gpcn.nn.edge_matrix import edge_operator
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.engine.adjacency import Adjacency, Normalization
+from gpcn.nn.engine.edge_matrix import edge_operator
+from gpcn.nn.engine.operator import SparseOperator
 
 
 class ExportableModel(nn.Module):

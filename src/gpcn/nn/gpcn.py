@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn import polynomial
+from gpcn.nn.engine import polynomial
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import Linear
-from gpcn.nn.operator import SparseOperator
 from gpcn.nn.polynomial_model import PolynomialModel
 
 

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.label_propagation import LabelPropagation
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.self_fitting import SelfFitting
 from gpcn.utils import machine_memory
 

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
 from gpcn.nn.base import Features
-from gpcn.nn.dropout import check_probability, dropout, dropout_sparse, relu_dropout_
-from gpcn.nn.operator import SparseOperator
-from gpcn.nn.randomness import graph_size, uniform_, uniform_per_node_
+from gpcn.nn.engine.dropout import check_probability, dropout, dropout_sparse, relu_dropout_
+from gpcn.nn.engine.operator import SparseOperator
+from gpcn.nn.engine.randomness import graph_size, uniform_, uniform_per_node_
 
 
 class Linear(nn.Module):

@@ -18,15 +18,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn import polynomial
-from gpcn.nn.bank import Bank, OperatorSpec
 from gpcn.nn.bank_model import BankModel, Pieces, Reading
 from gpcn.nn.base import Features
-from gpcn.nn.dropout import dropout as drop
-from gpcn.nn.dropout import relu_dropout_
+from gpcn.nn.engine import polynomial
+from gpcn.nn.engine.bank import Bank, OperatorSpec
+from gpcn.nn.engine.dropout import dropout as drop
+from gpcn.nn.engine.dropout import relu_dropout_
+from gpcn.nn.engine.polynomial import Operators, Order
+from gpcn.nn.engine.randomness import uniform_, uniform_per_node_
 from gpcn.nn.layers import FeatureLayers, Linear
-from gpcn.nn.polynomial import Operators, Order
-from gpcn.nn.randomness import uniform_, uniform_per_node_
 
 Norm = Literal["layer", "batch", "none"]
 
@@ -88,7 +88,7 @@ class MultiGPCN(BankModel):
         out_channels: number of classes, `C`.
         layers: highest power of every operator that does not say less, `L`.
         mlp_layers: ReLU layers on the features, `T`.
-        operators: the bank (`nn.bank`).
+        operators: the bank (`nn.engine.bank`).
         link_operators: what the term from links reads.
         blocks: `B`; 1 is linear after `X_T`, and only then is a logit a sum over hops.
         norm: between blocks: `layer`, `batch` or `none`.

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn import polynomial
-from gpcn.nn.bank import PAPER, Bank
 from gpcn.nn.bank_model import BankModel, Pieces, Reading
-from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.engine import polynomial
+from gpcn.nn.engine.bank import PAPER, Bank
+from gpcn.nn.engine.dropout import dropout as drop
+from gpcn.nn.engine.operator import SparseOperator
+from gpcn.nn.engine.polynomial import Operators, Order
+from gpcn.nn.engine.randomness import uniform_per_node_
 from gpcn.nn.layers import FeatureLayers, Linear
-from gpcn.nn.operator import SparseOperator
-from gpcn.nn.polynomial import Operators, Order
-from gpcn.nn.randomness import uniform_per_node_
 
 
 class PolynomialModel(BankModel):
@@ -34,8 +34,8 @@ class PolynomialModel(BankModel):
             `X_T`, as the published code does, and is evaluated layer by layer.
         bias: whether layers have biases, as the published code has; the paper's formulas have none.
         order: `auto` picks the cheaper evaluation; `collapsed` and `recursive` force one.
-        operators: what a node reads (`nn.bank`): `paper` for the paper's one operator; with several, each has residual
-            weights of its own and the polynomials are added, `c_0 X_T + Σ_o Σ_k c_{o,k} O_o^k X_T W_o^k`.
+        operators: what a node reads (`nn.engine.bank`): `paper` for the paper's one operator; with several, each has
+            residual weights of its own and the polynomials are added, `c_0 X_T + Σ_o Σ_k c_{o,k} O_o^k X_T W_o^k`.
         link_operators: what the term from links reads; `same` as `operators`.
         num_nodes: size of the graph; the models that learn from links need it.
         mu: initial share of convolution against links.

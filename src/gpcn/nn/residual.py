@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.dropout import dropout as drop
 from gpcn.nn.layers import FeatureLayers, Linear
 
 

@@ -19,8 +19,8 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor
 
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier
+from gpcn.nn.engine.adjacency import AdjacencyLike
 
 
 class Fitting(ABC):

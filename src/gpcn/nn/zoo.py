@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpcn.errors import ConfigError, near_matches
-from gpcn.nn import bank as banks
 from gpcn.nn.base import NodeClassifier
-from gpcn.nn.entry import Entry
-from gpcn.nn.model_settings import SAME
-from gpcn.nn.zoo_baselines import BASELINE_ENTRIES
-from gpcn.nn.zoo_family import FAMILY, FAMILY_ENTRIES, WIMALAWARNE
+from gpcn.nn.engine import bank as banks
+from gpcn.nn.zoo_entries.baselines import BASELINE_ENTRIES
+from gpcn.nn.zoo_entries.entry import Entry
+from gpcn.nn.zoo_entries.family import FAMILY, FAMILY_ENTRIES, WIMALAWARNE
+from gpcn.nn.zoo_entries.model_settings import SAME
 
 __all__ = ["FAMILY", "WIMALAWARNE", "Entry", "build", "entry", "names"]
 

@@ -18,12 +18,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from gpcn.data.benchmark import load_dataset
+from gpcn.data.benchmarks.loading import load_dataset
 from gpcn.errors import CheckpointError, DataError, TrainingError
 from gpcn.files.atomic import replacing
 from gpcn.training.config import TrainConfig
-from gpcn.training.splitrun import split_key
-from gpcn.training.workers import Crew, Send
+from gpcn.training.processes.workers import Crew, Send
+from gpcn.training.runs.splitrun import split_key
 
 KEPT_SCORES = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
 load_once = lru_cache(maxsize=2)(load_dataset)
@@ -138,7 +138,7 @@ def evaluate(question: Question) -> dict[str, Any]:
     """The answer, computed here and now."""
     from gpcn.theory.study import bound_and_gap, bound_and_reached
     from gpcn.training.probe import probe
-    from gpcn.training.splitrun import run_split
+    from gpcn.training.runs.splitrun import run_split
 
     def train_and_score(*problem: Any) -> dict[str, Any]:
         result = run_split(*problem)
@@ -204,7 +204,7 @@ def single_thread() -> Iterator[None]:
 
 
 def _evaluator() -> Callable[[Send, Question], dict[str, Any]]:
-    """What answers a question in another process (`training.workers.Crew`)."""
+    """What answers a question in another process (`training.processes.workers.Crew`)."""
     import torch
 
     torch.set_num_threads(1)

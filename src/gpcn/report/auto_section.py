@@ -11,7 +11,7 @@ from gpcn.report.figures import Figure, Trace, plain
 from gpcn.report.materials import AutoMaterial
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
-from gpcn.training.metrics import definition
+from gpcn.training.scores.metrics import definition
 
 
 def section(material: AutoMaterial) -> Markup:

@@ -10,7 +10,7 @@ from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain, whi
 from gpcn.report.materials import ComparisonMaterial
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
-from gpcn.training.metrics import definition
+from gpcn.training.scores.metrics import definition
 
 LEVEL = 0.05
 APART = 0.16  # of a row's height, so that the mean hides no split

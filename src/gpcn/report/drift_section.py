@@ -12,8 +12,8 @@ from gpcn.report.figures import Figure, Trace, height_of, largest_classes, names
 from gpcn.report.materials import NewTablesMaterial
 from gpcn.report.tables import Cell, Table, number
 from gpcn.report.templating import render
-from gpcn.training.drift import MOVED, NOTABLE
-from gpcn.training.prediction import Predictions
+from gpcn.training.predictions.drift import MOVED, NOTABLE
+from gpcn.training.predictions.prediction import Predictions
 
 MARK = "drift: "  # what notes on drift begin with
 MOST_NODES, MOST_FEATURES = 50, 50

@@ -16,7 +16,7 @@ from gpcn.graph import Graph
 from gpcn.report.importance import feature_entries
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
 from gpcn.utils.types import UNKNOWN
 
 MOST_NODES = 50

@@ -10,8 +10,8 @@ from typing import Any
 from gpcn.errors import CheckpointError
 from gpcn.report.figures import Figure, Trace, plain
 from gpcn.report.palette import series
-from gpcn.training.metrics import MetricDefinition
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
+from gpcn.training.scores.metrics import MetricDefinition
 
 POINTS = 300
 

@@ -15,13 +15,13 @@ from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
 from gpcn.explanation import can_be_explained
 from gpcn.graph import Graph
 from gpcn.theory.document import TheoryDocument
-from gpcn.training.compared_runs import read_comparison
-from gpcn.training.folders import is_run, runs_in
-from gpcn.training.metrics import gain
-from gpcn.training.prediction import Predictions
-from gpcn.training.run import Run
-from gpcn.training.run_creation import names_digest
-from gpcn.training.source import load_again, relocated, source_of
+from gpcn.training.predictions.prediction import Predictions
+from gpcn.training.runs.folders import is_run, runs_in
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.run_creation import names_digest
+from gpcn.training.runs.source import load_again, relocated, source_of
+from gpcn.training.scores.compared_runs import read_comparison
+from gpcn.training.scores.metrics import gain
 from gpcn.tuning import require_search
 from gpcn.tuning.auto import members, read_choice
 
@@ -49,7 +49,7 @@ class RunMaterial:
 
 @dataclass(frozen=True)
 class ComparisonMaterial:
-    """Runs on one graph, ranked in the `table` of `training.compared_runs`."""
+    """Runs on one graph, ranked in the `table` of `training.scores.compared_runs`."""
 
     name: str
     runs: tuple[RunMaterial, ...]

@@ -14,8 +14,8 @@ from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
 from gpcn.report.figures import Figure, Trace, dotted_line, plain
 from gpcn.report.palette import SERIES, series
-from gpcn.training.run import Run
-from gpcn.training.threshold import best_f1_threshold, validation_nodes
+from gpcn.training.predictions.threshold import best_f1_threshold, validation_nodes
+from gpcn.training.runs.run import Run
 
 POINTS = 200  # of a curve
 HEIGHT = 340

@@ -16,10 +16,10 @@ from gpcn.report.importance import importance
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table, number, spread
 from gpcn.report.templating import render
-from gpcn.training.comparison import majority_result
-from gpcn.training.evaluation import calibration_error, confidence_bins
-from gpcn.training.metrics import definition
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
+from gpcn.training.scores.comparison import majority_result
+from gpcn.training.scores.evaluation import calibration_error, confidence_bins
+from gpcn.training.scores.metrics import definition
 
 
 def section(material: RunMaterial) -> Markup:

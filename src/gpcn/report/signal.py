@@ -14,8 +14,8 @@ from gpcn.graph import Graph
 from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table, number, signed
-from gpcn.training.fitted import Fitted
-from gpcn.training.run import Run
+from gpcn.training.predictions.fitted import Fitted
+from gpcn.training.runs.run import Run
 
 MENTIONED, SHALLOW = 4, 260
 OUTCOMES = (("right", "$series-1"), ("wrong", "$series-2"))

@@ -13,7 +13,7 @@ from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain
 from gpcn.report.materials import StudyMaterial
 from gpcn.report.tables import Cell, Table, number
 from gpcn.report.templating import render
-from gpcn.training.metrics import definition
+from gpcn.training.scores.metrics import definition
 
 MOST_AXES = 8
 MOST_LINES = 300

@@ -10,8 +10,8 @@ import torch
 
 from gpcn.errors import ConfigError
 from gpcn.nn import Adjacency
-from gpcn.nn.bank import THE_PAPERS
 from gpcn.nn.base import Features
+from gpcn.nn.engine.bank import THE_PAPERS
 from gpcn.nn.gpcn import AGPCN, GPCN
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

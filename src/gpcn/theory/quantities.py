@@ -11,11 +11,11 @@ from torch import Tensor
 
 from gpcn.errors import ConfigError
 from gpcn.nn import Adjacency, SparseOperator
-from gpcn.nn.bank import THE_PAPERS
 from gpcn.nn.base import Features
+from gpcn.nn.engine.bank import THE_PAPERS
+from gpcn.nn.engine.operator import to_scipy
+from gpcn.nn.engine.polynomial import binomial_coefficients, printed_coefficients
 from gpcn.nn.gpcn import AGPCN, GPCN
-from gpcn.nn.operator import to_scipy
-from gpcn.nn.polynomial import binomial_coefficients, printed_coefficients
 from gpcn.theory.bounds import Quantities
 from gpcn.theory.spectrum import Of, PowerSums, power_sums
 

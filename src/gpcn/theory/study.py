@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gpcn.graph import Graph
 from gpcn.nn import Adjacency
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.theory.bounds import Quantities, corrected, printed
 from gpcn.theory.oversmoothing import dirichlet_energy, layer_states, mean_average_distance
 from gpcn.theory.quantities import measure, normalized

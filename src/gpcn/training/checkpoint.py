@@ -19,7 +19,7 @@ from torch import Tensor
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import hidden_folder, move, remove_hidden_folder
 from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
-from gpcn.training.records import METADATA, check_header, metadata_of
+from gpcn.training.runs.records import METADATA, check_header, metadata_of
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], metadata: dict[str, Any], owner: str) -> None:

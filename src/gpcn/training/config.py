@@ -11,8 +11,8 @@ from typing import Any
 from gpcn.errors import ConfigError
 from gpcn.files.input_files import read_toml
 from gpcn.nn import zoo
-from gpcn.nn.adjacency import DIRECTIONS
-from gpcn.nn.hyperparameters import Hyperparameter, Value, settle
+from gpcn.nn.engine.adjacency import DIRECTIONS
+from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value, settle
 from gpcn.training.renamed import RENAMED, in_current_names, in_former_names, merge
 
 SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0, high=2**63 - 1)

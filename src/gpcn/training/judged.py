@@ -23,13 +23,13 @@ from torch import Tensor
 from gpcn.errors import TrainingError
 from gpcn.graph import Split
 from gpcn.nn import zoo
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import TrainingLoop, loss_and_score, misfit
-from gpcn.training.metrics import definition
 from gpcn.training.probe import RULES, halves
 from gpcn.training.problem import Problem
 from gpcn.training.rounds import RoundTrainer
+from gpcn.training.scores.metrics import definition
 from gpcn.training.trainer import Trainer
 
 Probabilities = npt.NDArray[np.float32]

@@ -19,8 +19,8 @@ from gpcn.errors import CheckpointError, TrainingError
 from gpcn.graph import Split
 from gpcn.nn import NodeClassifier
 from gpcn.training.config import TrainConfig
-from gpcn.training.metrics import definition, tensor_score
 from gpcn.training.problem import Problem
+from gpcn.training.scores.metrics import definition, tensor_score
 
 HISTORY = ("epoch", "train_loss", "val_loss", "val_score")
 

@@ -17,11 +17,11 @@ import torch
 import torch.nn.functional as F
 
 from gpcn.graph import Graph
-from gpcn.nn.memory import reuse_freed_memory
+from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import loss_and_score
-from gpcn.training.metrics import can_be_scored, check_can_choose, definition
 from gpcn.training.problem import Problem
+from gpcn.training.scores.metrics import can_be_scored, check_can_choose, definition
 from gpcn.training.trainers import trainer_for
 
 RULES = ("loss", "metric")

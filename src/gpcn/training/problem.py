@@ -13,7 +13,7 @@ from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.base import Features
-from gpcn.nn.randomness import drawing_from
+from gpcn.nn.engine.randomness import drawing_from
 from gpcn.training import memory_estimate
 from gpcn.training.config import TrainConfig
 from gpcn.training.worker_group import SINGLE_PROCESS, WorkerGroup

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpcn.errors import ConfigError
-from gpcn.nn.hyperparameters import Hyperparameter, Value
+from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from gpcn.graph import Split
 from gpcn.nn import NodeClassifier
-from gpcn.nn.direct import DirectPass, covers
-from gpcn.nn.randomness import drawing_from
+from gpcn.nn.engine.randomness import drawing_from
+from gpcn.nn.training_step.direct import DirectPass, covers
 from gpcn.training.adam import Adam, Group
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import HISTORY, TrainingLoop, loss_and_score, misfit

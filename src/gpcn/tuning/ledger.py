@@ -22,9 +22,9 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
 from gpcn.files.schema import count, list_of, number, optional, record
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
-from gpcn.training.folders import refuse_other_kinds, with_relative_paths
-from gpcn.training.records import SOURCE
 from gpcn.training.renamed import choices_in_current_names, in_current_names
+from gpcn.training.runs.folders import refuse_other_kinds, with_relative_paths
+from gpcn.training.runs.records import SOURCE
 from gpcn.tuning.lease import Lease, leased
 from gpcn.tuning.outcomes import checked_outcome, with_checksum
 from gpcn.tuning.proposal import distributions

@@ -15,8 +15,8 @@ import numpy as np
 
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
-from gpcn.training.metrics import gain
 from gpcn.training.probe import RULES
+from gpcn.training.scores.metrics import gain
 from gpcn.tuning.tasks import Outcome, Task, key_of
 
 State = Literal["running", "complete", "pruned", "diverged"]

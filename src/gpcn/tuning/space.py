@@ -11,7 +11,7 @@ import numpy as np
 
 from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import zoo
-from gpcn.nn.hyperparameters import Hyperparameter, Value
+from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value
 from gpcn.training.config import TrainConfig, declared_settings, setting_names
 from gpcn.training.renamed import choices_in_current_names, in_current_names
 from gpcn.training.rounds import OF_THE_OPTIMIZER

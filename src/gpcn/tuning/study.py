@@ -15,7 +15,7 @@ from typing import Any
 from gpcn.errors import ConfigError
 from gpcn.files.locking import locked
 from gpcn.graph import Graph
-from gpcn.training.metrics import check_can_choose, definition
+from gpcn.training.scores.metrics import check_can_choose, definition
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.ledger import Ledger

@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState, create_trial
 
-from gpcn.training.metrics import definition
+from gpcn.training.scores.metrics import definition
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import distributions
 from gpcn.tuning.study import best

@@ -91,7 +91,7 @@ class Evaluator:
         """The outcome; a training that fails has one too. `TimeOver` when the clock passes `until`."""
         import torch
 
-        from gpcn.nn.memory import memory_limits
+        from gpcn.nn.engine.memory import memory_limits
 
         before = torch.get_num_threads()
         torch.set_num_threads(1)
@@ -124,7 +124,7 @@ class Evaluator:
 def _checked(scores: Outcome, task: Task, metric: str) -> Outcome:
     """Nothing that is no number gets into a study: without a score it has failed, a test score may be undefined."""
     if not (math.isfinite(scores["loss"]) and math.isfinite(scores["metric"])):
-        from gpcn.training.metrics import definition
+        from gpcn.training.scores.metrics import definition
 
         title = definition(metric).title
         raise TrainingError(

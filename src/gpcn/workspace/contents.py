@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from gpcn.distributed.assembled import assemble
 from gpcn.errors import ConfigError
-from gpcn.training.compared_runs import ComparedRuns, read_comparison
-from gpcn.training.folders import runs_in
-from gpcn.training.run import Run
+from gpcn.training.runs.folders import runs_in
+from gpcn.training.runs.run import Run
+from gpcn.training.scores.compared_runs import ComparedRuns, read_comparison
 from gpcn.tuning.auto import members, read_choice, refitted
 
 Kind: TypeAlias = Literal["run", "comparison", "study", "auto"]

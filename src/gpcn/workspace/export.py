@@ -23,9 +23,9 @@ from gpcn.files.atomic import replacing, write_json
 from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.nn.exporting import ExportableModel, export
-from gpcn.training.fitted import Fitted
-from gpcn.training.folders import refuse_other_kinds
-from gpcn.training.run import Run
+from gpcn.training.predictions.fitted import Fitted
+from gpcn.training.runs.folders import refuse_other_kinds
+from gpcn.training.runs.run import Run
 from gpcn.workspace.folder import RunFolder
 
 FORMATS = ("torch",)

@@ -13,16 +13,16 @@ from gpcn.data.object_storage import local_copy
 from gpcn.errors import ConfigError
 from gpcn.explanation import explain_average, explain_class
 from gpcn.graph import Graph
-from gpcn.training import prediction
-from gpcn.training import threshold as thresholds
-from gpcn.training.drift import measure_drift
-from gpcn.training.folders import followed
 from gpcn.training.judged import with_rule
-from gpcn.training.out_of_fold import predict_out_of_fold
-from gpcn.training.prediction import Predictions
-from gpcn.training.run import Run
-from gpcn.training.runs import train
-from gpcn.training.source import graph_of, graph_of_frames, load_again, relocated, source_of
+from gpcn.training.predictions import prediction
+from gpcn.training.predictions import threshold as thresholds
+from gpcn.training.predictions.drift import measure_drift
+from gpcn.training.predictions.out_of_fold import predict_out_of_fold
+from gpcn.training.predictions.prediction import Predictions
+from gpcn.training.runs.folders import followed
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.source import graph_of, graph_of_frames, load_again, relocated, source_of
+from gpcn.training.runs.training import train
 from gpcn.tuning import require_search
 from gpcn.workspace.contents import Contents, Kind, read_contents, require_models
 from gpcn.workspace.scores import measures_on_split
@@ -203,7 +203,7 @@ class RunFolder:
     def evaluate(self, split: int | None = None) -> dict[str, Any]:
         """Scores: without a `split` the summary over splits, of a comparison its table, of a study its best.
 
-        With one, all measures (`training.evaluation.evaluate`) of its `train`, `val` and `test` nodes.
+        With one, all measures (`training.scores.evaluation.evaluate`) of its `train`, `val` and `test` nodes.
         """
         if split is None:
             return self._summary()

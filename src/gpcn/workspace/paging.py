@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
-from gpcn.training.folders import is_run, runs_in
+from gpcn.training.runs.folders import is_run, runs_in
 from gpcn.workspace.folder import open_run
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.training.evaluation import evaluate
-from gpcn.training.run import Run
+from gpcn.training.runs.run import Run
+from gpcn.training.scores.evaluation import evaluate
 from gpcn.utils.types import ROLES
 
 

@@ -17,8 +17,8 @@ from gpcn.data.planned_splits import split_as_planned
 from gpcn.data.split_plan import SplitPlan, usual_plan
 from gpcn.errors import ConfigError, GpcnError
 from gpcn.graph import Graph
-from gpcn.training.folders import refuse_other_kinds
-from gpcn.training.model_comparison import USUAL_MODELS, train_models
+from gpcn.training.runs.folders import refuse_other_kinds
+from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
 from gpcn.tuning.auto import auto as choose
 from gpcn.tuning.auto.portfolio import read_portfolio
 from gpcn.tuning.budget import read_seconds

@@ -18,7 +18,7 @@ import pytest
 from gpcn import GPCNClassifier, Graph, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.explanation import can_be_explained, explain_average
-from gpcn.training.prediction import vote
+from gpcn.training.predictions.prediction import vote
 from gpcn.tuning.auto import auto, members, predictions, refitted
 from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.executors.serial import SerialExecutor

@@ -7,15 +7,15 @@ import math
 import torch
 from torch import Tensor, nn
 
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, as_features
 from gpcn.nn.baselines.checks import check_count
 from gpcn.nn.baselines.gcnii import NearIdentityNetwork, identity_strengths, near_identity
 from gpcn.nn.baselines.gprgnn import generalized_pagerank
-from gpcn.nn.dropout import dropout as drop
-from gpcn.nn.dropout import relu_dropout_
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.dropout import dropout as drop
+from gpcn.nn.engine.dropout import relu_dropout_
+from gpcn.nn.engine.randomness import uniform_
 from gpcn.nn.layers import Linear
-from gpcn.nn.randomness import uniform_
 
 
 class AdaGPR(NearIdentityNetwork):

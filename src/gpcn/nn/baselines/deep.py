@@ -5,14 +5,14 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count
 from gpcn.nn.baselines.gcn import GraphConvolution
-from gpcn.nn.dropout import check_probability, relu_dropout_
-from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.dropout import check_probability, relu_dropout_
+from gpcn.nn.engine.dropout import dropout as drop
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import Linear
-from gpcn.nn.operator import SparseOperator
 
 NORMS = ("layer", "batch", "none")
 

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gpcn.errors import ConfigError, TrainingError, near_matches
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_positive
+from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.residual import ResidualGCN
 from gpcn.utils.extras import require
 

@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.appnp import pagerank_coefficients
 from gpcn.nn.baselines.checks import check_channels, check_count, check_share
-from gpcn.nn.dropout import check_probability
-from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.dropout import check_probability
+from gpcn.nn.engine.dropout import dropout as drop
+from gpcn.nn.engine.operator import SparseOperator
+from gpcn.nn.engine.randomness import uniform_
 from gpcn.nn.layers import FeatureLayers, Linear
-from gpcn.nn.operator import SparseOperator
-from gpcn.nn.randomness import uniform_
 
 Start: TypeAlias = Literal["ppr", "nppr", "sgc", "random"]
 

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import Adjacency, AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count
-from gpcn.nn.dropout import check_probability
-from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike
+from gpcn.nn.engine.dropout import check_probability
+from gpcn.nn.engine.dropout import dropout as drop
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import FeatureLayers, Linear
-from gpcn.nn.operator import SparseOperator
 
 
 class H2GCN(NodeClassifier):

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_same_nodes, check_share
 from gpcn.nn.baselines.label_seeds import LabelSeeds
-from gpcn.nn.operator import SparseOperator
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.operator import SparseOperator
 
 SMALL = 1e-12  # how much of the training labels' class shares every node gets, reached by a label or not
 

@@ -8,14 +8,14 @@ from itertools import pairwise
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_num_nodes
-from gpcn.nn.dropout import check_probability, dropout_sparse
-from gpcn.nn.dropout import dropout as drop
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.dropout import check_probability, dropout_sparse
+from gpcn.nn.engine.dropout import dropout as drop
+from gpcn.nn.engine.node_ids import check_node_ids
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import Linear
-from gpcn.nn.node_ids import check_node_ids
-from gpcn.nn.operator import SparseOperator
 
 
 class LinkNetwork(NodeClassifier):

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count
-from gpcn.nn.dropout import check_probability, relu_dropout_
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.dropout import check_probability, relu_dropout_
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import Linear, drop_features
-from gpcn.nn.operator import SparseOperator
 
 
 class MixHopConvolution(nn.Module):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from gpcn.nn.adjacency import AdjacencyLike
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.checks import check_channels
-from gpcn.nn.dropout import check_probability
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.dropout import check_probability
 from gpcn.nn.layers import FeatureLayers, Linear, drop_features
 
 

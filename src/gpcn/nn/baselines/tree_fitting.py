@@ -9,8 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpcn.nn.boosting import Boosting
-from gpcn.nn.forest import Forest
+from gpcn.nn.baselines.boosting import Boosting
+from gpcn.nn.baselines.forest import Forest
 from gpcn.nn.self_fitting import Fitting
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
-from gpcn.nn.adjacency import Adjacency, AdjacencyLike
 from gpcn.nn.base import Features, as_features
 from gpcn.nn.baselines.checks import check_channels, check_count, check_positive, check_same_nodes
+from gpcn.nn.baselines.forest import Forest
 from gpcn.nn.baselines.label_seeds import LabelSeeds
+from gpcn.nn.baselines.neighbour_table import Layout, neighbour_table
 from gpcn.nn.baselines.tree_fitting import TreeFitting
-from gpcn.nn.forest import Forest
-from gpcn.nn.neighbour_table import Layout, neighbour_table
-from gpcn.nn.operator import SparseOperator, to_scipy
+from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike
+from gpcn.nn.engine.operator import SparseOperator, to_scipy
 from gpcn.nn.self_fitting import Fitting, SelfFitting
 
 Array = npt.NDArray[Any]
@@ -37,7 +37,7 @@ class Trees(LabelSeeds, SelfFitting):
         features | degrees | neighbours' means of features | neighbours' means of training labels
 
     the means over one hop and over two, along the links and against them, once where the graph is undirected;
-    `gpcn.nn.neighbour_table` has the formulas. More than 256 features are replaced by their first 64 singular
+    `gpcn.nn.baselines.neighbour_table` has the formulas. More than 256 features are replaced by their first 64 singular
     directions, found without labels in the graph that the model is fitted to. What is not defined, such as the mean
     label of a node without labelled neighbours, is missing, and trees learn where missing values go.
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from gpcn.nn import zoo
-from gpcn.nn.randomness import drawing_from
+from gpcn.nn.engine.randomness import drawing_from
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_missing
 from gpcn.paper.reference.recipes import Recipe, preferred

@@ -16,8 +16,8 @@ from importlib import resources
 from typing import Literal, cast
 
 from gpcn.nn import zoo
-from gpcn.nn.hyperparameters import Value
 from gpcn.nn.zoo import FAMILY
+from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.renamed import merge
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpcn.nn.hyperparameters import Value
+from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.training.config import setting_names
 
 Settings = dict[str, Value]

@@ -13,8 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from gpcn.data import catalog
-from gpcn.data.benchmark import is_available
+from gpcn.data.benchmarks import catalog
+from gpcn.data.benchmarks.loading import is_available
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import replacing
 from gpcn.nn.zoo import FAMILY

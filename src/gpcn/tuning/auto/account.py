@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpcn.graph import Graph
-from gpcn.training.metrics import definition
+from gpcn.training.scores.metrics import definition
 from gpcn.tuning.auto.arenas import Arena, Stage
 from gpcn.tuning.auto.candidates import Candidate
 from gpcn.tuning.auto.ensemble import Selection

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from gpcn.errors import TrainingError
 from gpcn.graph import Graph, Split
 from gpcn.splits import deal
-from gpcn.training.metrics import can_be_scored, definition, score
 from gpcn.training.probe import halves
+from gpcn.training.scores.metrics import can_be_scored, definition, score
 from gpcn.utils.types import IntVector
 
 FEW_VALIDATION_NODES = 250  # up to which they are too few to choose by, where one or two splits are given

@@ -26,8 +26,8 @@ from gpcn.graph import Graph
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.judged import Chosen
-from gpcn.training.metrics import gain
 from gpcn.training.probe import RULES
+from gpcn.training.scores.metrics import gain
 from gpcn.tuning.auto.arenas import Arena
 
 Array = npt.NDArray[np.float32]

@@ -20,12 +20,12 @@ import numpy.typing as npt
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import write_json
 from gpcn.graph import Graph
-from gpcn.training.evaluation import summarize
 from gpcn.training.judged import with_rule
-from gpcn.training.metrics import score
-from gpcn.training.run import Run
-from gpcn.training.run_creation import open_or_create
-from gpcn.training.splitrun import read_result, split_result, write_split
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.run_creation import open_or_create
+from gpcn.training.runs.splitrun import read_result, split_result, write_split
+from gpcn.training.scores.evaluation import summarize
+from gpcn.training.scores.metrics import score
 from gpcn.tuning.auto.candidates import Candidate, Store
 
 FILE, MEMBERS, REFITTED = "auto.json", "members", "refitted"

@@ -23,8 +23,8 @@ from gpcn.files.atomic import replacing
 from gpcn.files.locking import locked
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
-from gpcn.training.run import Run
-from gpcn.training.runs import check_splits
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import check_splits
 from gpcn.tuning.auto import account
 from gpcn.tuning.auto.account import Member
 from gpcn.tuning.auto.arenas import FOLDS, Arena, needs_folds, split_arena, stages_for
@@ -246,7 +246,7 @@ def chosen_models(
 ) -> tuple[list[tuple[Any, TrainConfig, int]], dict[str, Any]]:
     """The models that are averaged, trained on the first split of `graph`, with their configurations and how often each
     counts; and how they were chosen."""
-    from gpcn.training.fitted import Fitted
+    from gpcn.training.predictions.fitted import Fitted
 
     executor: Executor = SerialExecutor(graph) if jobs in (None, 1) else LocalExecutor(graph, jobs, begin_here=True)
     with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpcn.graph import Graph
-from gpcn.training.metrics import gain
+from gpcn.training.scores.metrics import gain
 from gpcn.tuning.auto.arenas import Arena
 
 MOST_MEMBERS = 8

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpcn.graph import Graph
-from gpcn.training.metrics import definition, gain, score
+from gpcn.training.scores.metrics import definition, gain, score
 from gpcn.tuning.auto.arenas import Arena
 from gpcn.tuning.auto.ensemble import Array, Selection
 

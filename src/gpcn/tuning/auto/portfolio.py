@@ -17,7 +17,7 @@ from typing import Any
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn import zoo
-from gpcn.nn.hyperparameters import Value
+from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.training.config import TrainConfig, setting_names
 from gpcn.training.usual import usual_settings
 

@@ -21,9 +21,9 @@ from gpcn.files.atomic import write_json
 from gpcn.graph import Graph, Split
 from gpcn.training.judged import train_epochs
 from gpcn.training.problem import Problem
-from gpcn.training.run import Run
-from gpcn.training.run_creation import open_or_create
-from gpcn.training.splitrun import read_result, split_result, write_split
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.run_creation import open_or_create
+from gpcn.training.runs.splitrun import read_result, split_result, write_split
 from gpcn.tuning.auto.choice import REFITTED
 from gpcn.utils.types import IntVector
 

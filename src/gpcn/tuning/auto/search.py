@@ -13,7 +13,7 @@ import numpy as np
 
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
-from gpcn.training.metrics import definition
+from gpcn.training.scores.metrics import definition
 from gpcn.tuning.auto.arenas import Arena, Stage
 from gpcn.tuning.auto.candidates import Candidate, Store
 from gpcn.tuning.auto.cost import Clock

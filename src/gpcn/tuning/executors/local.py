@@ -24,9 +24,9 @@ from typing import Any, cast
 
 from gpcn.errors import TrainingError
 from gpcn.graph import Graph
-from gpcn.training.ahead import seconds_to_start
-from gpcn.training.parallel import WORTH
-from gpcn.training.workers import start_process
+from gpcn.training.processes.ahead import seconds_to_start
+from gpcn.training.processes.parallel import WORTH
+from gpcn.training.processes.workers import start_process
 from gpcn.tuning.executors import RETRIES, failed_outcome, seconds_left
 from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver, Work
 

@@ -1,0 +1,1 @@
+"""The benchmark datasets: catalog, verified download, readers of their raw formats."""

@@ -1,0 +1,1 @@
+"""The users' own tables: which column is what, and a `Graph` of them."""

@@ -1,0 +1,250 @@
+"""The users' own graphs: a table of edges and a table of nodes become a `Graph`.
+
+Ids and labels are compared as text, to the letter. What the other columns hold is guessed or said
+(`preparation.roles`), and encoded (`preparation.encoders`). What had to be decided is written into the graph's notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpcn.data.tables import edge_columns
+from gpcn.data.tables.columns import Columns
+from gpcn.data.tables.edge_ends import Ends, SourceTable, read_ends
+from gpcn.data.tables.features import compact
+from gpcn.data.tables.node_labels import read_labels
+from gpcn.errors import DataError
+from gpcn.graph import Graph, Split
+from gpcn.graph.metric_choice import default_metric
+from gpcn.graph.validation import edges_to_adjacency
+from gpcn.preparation import structure, values
+from gpcn.preparation.misfits import MisfitError
+from gpcn.preparation.preparation import Preparation
+from gpcn.preparation.values import MISSING
+from gpcn.utils.types import Metric
+
+PARTS = {
+    "train": ("train", "training"),
+    "val": ("val", "valid", "validation", "dev", "development"),
+    "test": ("test", "testing", "eval", "evaluation", "holdout"),
+}
+PART_OF = {word: part for part, words in PARTS.items() for word in words}
+
+
+def assemble(
+    edges: SourceTable,
+    nodes: SourceTable | None,
+    columns: Columns,
+    *,
+    name: str,
+    require_labels: bool,
+    metric: Metric | None = None,
+    preparation: Preparation | None = None,
+    feature_names: tuple[str, ...] | None = None,
+    notes: Sequence[str] = (),
+) -> Graph:
+    """A graph from settled `columns` of two tables; without `nodes`, every id among the edges is a node.
+
+    With a `preparation`, features are made as it says instead of being fitted. `feature_names` is given where the
+    features in the table are prepared already. `notes` are what was decided before.
+    """
+    notes = list(notes)
+    ends, nodes = read_ends(edges, nodes, columns, notes)
+    count = len(ends.ids)
+    weights = _weights(edges, columns, ends)
+    adjacency = edges_to_adjacency(ends.edges, count, weights)
+    if adjacency.nnz < ends.edges.shape[1]:
+        how = "summed" if columns.weight else "counted once"
+        notes.append(f"{ends.edges.shape[1] - adjacency.nnz:,} edge(s) listed more than once were {how}")
+    if columns.undirected:
+        adjacency = adjacency.maximum(adjacency.T)
+    relations: dict[str, Any] = {}
+    if columns.type:
+        kinds = ends.of(edges.data.column(columns.type))
+        fitted = [column.name for column in preparation.columns] if preparation else []
+        earlier_types = edge_columns.types_counted_in(fitted, columns.type)
+        relations, problem = edge_columns.relations(
+            kinds, ends.edges, count, weights, undirected=columns.undirected, earlier_types=earlier_types
+        )
+        notes += [f"edge column {columns.type!r}: {problem}"] if problem else []
+    scored = preparation is not None and feature_names is None  # labels and splits of a table to be scored may be odd
+    labels, label_names = read_labels(nodes, columns, count, require_labels, notes, lenient=scored)
+    fields: dict[str, Any] = {}
+    if feature_names is not None:
+        fields = {"features": _as_they_are(nodes, columns), "feature_names": feature_names, "preparation": preparation}
+    else:
+        table = _node_columns(nodes, columns) | _link_columns(edges, ends, columns, adjacency, relations, notes)
+        fields = _prepared(table, nodes, columns, count, preparation, label_names, notes)
+    if metric is None:
+        metric, why = default_metric(labels, label_names)
+        notes += [why] if why else []
+    return Graph(
+        adjacency=adjacency,
+        labels=labels,
+        splits=_splits(nodes, columns, lenient=scored),
+        name=name,
+        metric=metric,
+        node_ids=_unless_counting(ends.ids.to_pylist()),
+        label_names=_unless_counting(label_names),
+        notes=tuple(notes),
+        relations=relations,
+        **fields,
+    )
+
+
+def _weights(edges: SourceTable, columns: Columns, ends: Ends) -> npt.NDArray[Any] | None:
+    if columns.weight is None:
+        return None
+    column = edges.data.column(columns.weight)
+    if not values.is_number(column.type):
+        raise DataError(
+            f"{edges.where}: the weight column {columns.weight!r} holds {column.type} values; expected numbers"
+        )
+    numbers = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+    bad = np.flatnonzero(~((numbers > 0) & np.isfinite(numbers)))
+    if bad.size:
+        raise DataError(
+            f"{edges.where}: {bad.size} weight(s) in column {columns.weight!r} are not positive, the first is "
+            f"{numbers[bad[0]]} in {edges.at(int(bad[0]))}; expected numbers above 0"
+        )
+    return numbers if ends.rows is None else numbers[ends.rows]
+
+
+def _node_columns(nodes: SourceTable | None, columns: Columns) -> dict[str, Any]:
+    return {} if nodes is None else {name: nodes.data.column(name) for name in columns.features or ()}
+
+
+def _link_columns(
+    edges: SourceTable, ends: Ends, columns: Columns, adjacency: Any, relations: Mapping[str, Any], notes: list[str]
+) -> dict[str, Any]:
+    """What the links add to the features, as columns of numbers."""
+    level = columns.structure
+    if level == "none":
+        return {}
+    if level == "auto":
+        level = "degrees" if columns.features else "full"
+    directed, nodes = not columns.undirected, len(ends.ids)
+    of_links = structure.degree_columns(ends.edges, nodes, directed=directed)
+    of_links |= structure.degrees_by_type(dict(relations), str(columns.type), directed=directed)
+    for name in edges.data.column_names:
+        if name in (columns.source, columns.target, columns.type):
+            continue
+        column = ends.of(edges.data.column(name))
+        sums = edge_columns.aggregates(name, column, ends.edges, nodes, undirected=columns.undirected)
+        if sums is None:
+            notes.append(f"edge column {name!r} is not used: it holds neither numbers nor dates")
+        else:
+            of_links |= sums
+    if level == "full":
+        of_links |= structure.shape_columns(adjacency, directed=directed)
+    return {name: pa.array(column, from_pandas=True) for name, column in of_links.items()}
+
+
+def _prepared(
+    table: dict[str, Any],
+    nodes: SourceTable | None,
+    columns: Columns,
+    count: int,
+    preparation: Preparation | None,
+    label_names: list[str] | None,
+    notes: list[str],
+) -> dict[str, Any]:
+    """Features, their names, and the preparation that made them."""
+    of_nodes, fitted_here = set(columns.features or ()), preparation is None
+    try:
+        _refuse_infinite(table, nodes)
+        if preparation is None:
+            reading = asdict(columns) | {"classes": label_names}
+            declared = dict(columns.roles) | {name: "number" for name in table if name not in of_nodes}
+            preparation = Preparation.fit(table, declared=declared, scale=columns.scale, reading=reading)
+            matrix, _ = preparation.transform(table, count)
+        else:
+            matrix, surprises = preparation.transform(table, count)
+            notes += surprises
+    except MisfitError as error:
+        where = f"{nodes.where}, {nodes.at(error.row)}" if nodes else f"row {error.row + 1}"
+        raise DataError(
+            f"{where}: column {error.column!r} holds {error.cell!r}; expected {error.expected}; correct it, or say "
+            f"what the column holds with --category, --text or --drop {error.column}"
+        ) from error
+    except DataError as error:
+        raise DataError(f"{nodes.where}: {error}" if nodes else str(error)) from error
+    notes += [
+        f"column {column.name!r} was left out: {column.reason}"
+        for column in preparation.columns
+        if fitted_here and column.encoder is None and column.role != "drop" and column.name in of_nodes
+    ]
+    return {
+        "features": compact(matrix),
+        "feature_names": preparation.feature_names or None,
+        "preparation": preparation,
+    }
+
+
+def _refuse_infinite(table: dict[str, Any], nodes: SourceTable | None) -> None:
+    for name, column in table.items():
+        if not pa.types.is_floating(column.type):
+            continue
+        infinite = pc.is_inf(column)
+        if pc.any(infinite).as_py():
+            row = int(pc.index(infinite, True).as_py())
+            where = nodes.at(row) if nodes else f"row {row + 1}"
+            raise DataError(f"column {name!r} holds an infinite number in {where}; correct it or leave the column out")
+
+
+def _as_they_are(nodes: SourceTable | None, columns: Columns) -> Any:
+    """Numbers that an earlier preparation made."""
+    if nodes is None or not columns.features:
+        return np.empty((0 if nodes is None else nodes.data.num_rows, 0), dtype=np.float32)
+    run = []
+    for name in columns.features:
+        numbers = values.numbers(nodes.data.column(name))
+        if numbers is None:
+            raise DataError(f"{nodes.where}: column {name!r} does not hold numbers; delete graph.json to read it anew")
+        with np.errstate(over="ignore"):
+            run.append(numbers.astype(np.float32))
+    return compact(np.stack(run, axis=1))
+
+
+def _splits(nodes: SourceTable | None, columns: Columns, *, lenient: bool) -> tuple[Split, ...]:
+    if nodes is None or not columns.splits:
+        return ()
+    try:
+        return _read_splits(nodes, columns.splits)
+    except DataError:
+        if not lenient:
+            raise
+        return ()
+
+
+def _read_splits(nodes: SourceTable, names: tuple[str, ...]) -> tuple[Split, ...]:
+    splits = []
+    for column in names:
+        words = pc.utf8_lower(values.texts(nodes.data.column(column)))
+        strange = [word for word in pc.unique(words).to_pylist() if word not in PART_OF and word not in MISSING]
+        if strange:
+            row = int(pc.index(words, strange[0]).as_py())
+            raise DataError(
+                f"{nodes.where}: split column {column!r} holds {strange[0]!r} in {nodes.at(row)}; expected train, val, "
+                "test or nothing"
+            )
+        parts = np.array([PART_OF.get(word, "") for word in words.to_pylist()])
+        try:
+            splits.append(Split(**{role: np.flatnonzero(parts == role) for role in PARTS}))
+        except DataError as error:
+            raise DataError(f"{nodes.where}: split column {column!r}: {error}") from error
+    return tuple(splits)
+
+
+def _unless_counting(names: list[str] | None) -> list[str] | None:
+    """Names that only count 0, 1, 2, ... say nothing that positions do not."""
+    if names is None or all(name == str(position) for position, name in enumerate(names)):
+        return None
+    return names

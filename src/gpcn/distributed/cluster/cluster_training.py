@@ -1,0 +1,192 @@
+"""Training on a Ray cluster: Ray Train starts the workers, watches them, and starts all again when one is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from gpcn.data.object_storage import remote_url
+from gpcn.data.parts.manifest import Manifest
+from gpcn.distributed.cluster.failures import ClusterFailures
+from gpcn.distributed.cluster.training_progress import watched
+from gpcn.distributed.cluster.worker_process import versions, work
+from gpcn.distributed.part_problem import check_supported
+from gpcn.distributed.part_run import open_or_create
+from gpcn.distributed.run_files import RunFiles, fetch_manifest, run_files
+from gpcn.errors import ConfigError, TrainingError
+from gpcn.files.locking import locked
+from gpcn.files.sealed import FORMAT, write_sealed
+from gpcn.training.config import TrainConfig
+from gpcn.training.processes.parallel import Tick
+from gpcn.tuning.executors.connection import connect, load_ray
+
+WAIT = 60.0  # seconds for the machines of a cluster to come
+TIMEOUT = 300.0
+LIMITS = ("max_failures", "controller_failure_limit", "max_preemption_failures")
+
+
+def train_on_cluster(
+    shards: str | Path,
+    config: TrainConfig,
+    out: str | Path,
+    *,
+    workers: int | None = None,
+    address: str | None = None,
+    splits: Sequence[int] | None = None,
+    save_every: float = 10.0,
+    retries: int = 10,
+    timeout: float = TIMEOUT,
+    wait: float = WAIT,
+    tick: Callable[[Tick], None] | None = None,
+) -> dict[str, Any]:
+    """Train `config` on a graph in parts, one worker per part, and summarize as `gpcn.train` does.
+
+    Args:
+        shards: what `gpcn shard` wrote: a folder that all workers see under this path, or a URL such as
+            `s3://bucket/parts`.
+        config: what to train.
+        out: the run's folder, which all workers see under this path, or a URL; the same call again goes on.
+        workers: how many; as many as there are parts.
+        address: of a running Ray cluster; without one, a cluster is started on this machine, for it alone.
+        splits: numbers of splits (default: all).
+        save_every: seconds between checkpoints.
+        retries: how often the workers are started again after one was lost.
+        timeout: seconds after which a worker that waits for another gives up.
+        wait: seconds to wait for a cluster to have enough CPUs.
+        tick: called with progress: split, epoch, epochs, validation loss and score.
+    """
+    manifest, files = fetch_manifest(shards), run_files(out, "driver")
+    root, path = remote_url(shards) or str(Path(shards).resolve()), files.folder
+    check_supported(config)
+    if workers is not None and workers != manifest.parts:
+        raise ConfigError(
+            f"{shards} has {manifest.parts} part(s), one per worker, and --workers is {workers}; train with --workers "
+            f"{manifest.parts}, or cut it anew with gpcn shard --parts {workers}"
+        )
+    numbers = check_splits(manifest, splits)
+    with files.named(), locked(path):
+        files.prepare(range(manifest.splits))
+        run = open_or_create(path, root, manifest, config)
+        files.publish()
+        if any(run.outcome(number) is None for number in numbers):
+            settings = {
+                "shards": root,
+                "out": files.location,
+                "splits": numbers,
+                "save_every": save_every,
+                "versions": versions(),
+                "threads": 1,
+                "progress": tick is not None,
+            }
+            with watched(files, tick):
+                _fit(files, settings, manifest.parts, address, retries, timeout, wait)
+            files.prepare(range(manifest.splits))
+        write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
+        files.publish(path / "result.json")
+        result = run.result(numbers)
+    files.discard()
+    return result
+
+
+def check_splits(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
+    """The numbers of the splits that are meant, all of them by default."""
+    numbers = list(range(manifest.splits)) if splits is None else sorted(set(splits))
+    if not manifest.splits:
+        raise ConfigError(f"{manifest.graph['name']} has no splits; cut it anew with gpcn shard --random-splits 5")
+    for number in numbers:
+        if not 0 <= number < manifest.splits:
+            raise ConfigError(f"there is no split {number}; the graph has splits 0 to {manifest.splits - 1}")
+    return numbers
+
+
+def _fit(
+    files: RunFiles,
+    settings: dict[str, Any],
+    parts: int,
+    address: str | None,
+    retries: int,
+    timeout: float,
+    wait: float,
+) -> None:
+    os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(max(1, round(wait))))
+    os.environ.setdefault("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", str(max(1, round(timeout))))
+    ray = load_ray(local=address is None, library="ray.train")
+    ours = not ray.is_initialized()
+    if ours:
+        connect(ray, parts, address)
+    try:
+        _check_size(ray, parts, wait)
+        failures, error = ClusterFailures.start(ray), None
+        trainer = _trainer(settings | {"failures": failures.name}, parts, retries, timeout, files.ray_storage())
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # Ray says there which workers died; results go to stdout
+                trainer.fit()
+        except _training_errors() as failure:
+            error = failure
+        failed = failures.first()
+        if failed is not None:
+            raise failed
+        if error is not None:
+            raise TrainingError(_sentence(error, retries)) from error
+    finally:
+        files.remove_ray_storage()
+        if ours:
+            with contextlib.suppress(Exception):
+                ray.shutdown()
+
+
+def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float, storage: dict[str, Any]) -> Any:
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    from gpcn.distributed.cluster.process_group import ClusterTorchConfig
+
+    logging.getLogger("ray.train").setLevel(logging.ERROR)
+    # by default some are without limit: a machine that stays away would be waited for without end
+    names = {field.name for field in fields(FailureConfig)}  # which Ray has depends on its version
+    limits: Any = {name: retries for name in names if name in LIMITS}
+    return TorchTrainer(
+        work,
+        train_loop_config=settings,
+        scaling_config=ScalingConfig(num_workers=parts, use_gpu=False, resources_per_worker={"CPU": 1}),
+        torch_config=ClusterTorchConfig(backend="gloo", timeout_s=max(1, round(timeout))),
+        run_config=RunConfig(name="gpcn", failure_config=FailureConfig(**limits), **storage),
+    )
+
+
+def _check_size(ray: Any, parts: int, wait: float) -> None:
+    """Refuse a cluster that has no CPU for each worker after a while."""
+    until = time.monotonic() + wait
+    while (cpus := int(ray.cluster_resources().get("CPU", 0))) < parts:
+        if time.monotonic() > until:
+            raise ConfigError(
+                f"the cluster has {cpus} CPU(s) for {parts} workers; add machines with ray start --address, or cut the "
+                f"graph into {max(1, cpus)} part(s)"
+            )
+        time.sleep(min(1.0, wait / 10))
+
+
+def _training_errors() -> Any:
+    from ray.exceptions import RayError
+    from ray.train.v2.api.exceptions import TrainingFailedError
+
+    return TrainingFailedError, RayError
+
+
+def _sentence(error: Exception, retries: int) -> str:
+    again = "run the same command again to go on from the last checkpoint"
+    cause = getattr(error, "controller_failure", None)
+    if type(cause).__name__ == "WorkerGroupStartupTimeoutError":
+        return f"the cluster has too few CPUs since a machine was lost, and none came in its stead; {again}"
+    failures = getattr(error, "worker_failures", None) or {}
+    causes = [str(cause).strip().splitlines()[-1] for cause in failures.values() if str(cause).strip()]
+    reason = causes[0] if causes else str(error).strip().splitlines()[-1]
+    return f"the workers were lost more than {retries} time(s), the last because of: {reason:.200}; {again}"

@@ -1,0 +1,25 @@
+"""How Ray Train makes the process group of its workers: over the network by which Ray reaches their machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ray.train.torch import TorchConfig
+
+from gpcn.distributed.cluster.network import use_network_of_ray
+
+
+class _ClusterBackend(TorchConfig().backend_cls):  # type: ignore[misc]
+    def on_start(self, worker_group: Any, backend_config: Any) -> None:
+        """Called by Ray Train when all workers are there."""
+        worker_group.execute(use_network_of_ray)
+        super().on_start(worker_group, backend_config)
+
+
+class ClusterTorchConfig(TorchConfig):
+    """As Ray Train's, with `use_network_of_ray` before the process group is made."""
+
+    @property
+    def backend_cls(self) -> Any:
+        """What sets up the workers."""
+        return _ClusterBackend

@@ -1,0 +1,84 @@
+"""How far a training on several workers is: the first worker writes it down, whoever started the training reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from gpcn.distributed.run_files import RunFiles
+from gpcn.errors import GpcnError
+from gpcn.files.atomic import replacing
+from gpcn.training.loop import TrainingLoop
+from gpcn.training.processes.parallel import Tick
+
+FILE = ".progress.json"
+BETWEEN = 0.5  # seconds, at least, from one to the next in a folder
+BETWEEN_STORED = 3.0  # the same in an object store
+
+
+def progress_writer(files: RunFiles) -> Callable[[int, TrainingLoop], None]:
+    """What the first worker calls after every epoch."""
+    last, between = 0.0, BETWEEN if files.location == str(files.folder) else BETWEEN_STORED
+
+    def report(number: int, trainer: TrainingLoop) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < between and not trainer.finished:
+            return
+        last = now
+        _, _, loss, score = trainer.history[-1]
+        tick = [number, trainer.epoch, int(trainer.config["epochs"]), loss, score]
+        with contextlib.suppress(GpcnError):  # a training does not end because nobody can see how far it is
+            with replacing(files.folder / FILE) as stream:
+                stream.write(json.dumps(tick).encode())
+            files.publish(files.folder / FILE)
+
+    return report
+
+
+@contextlib.contextmanager
+def watched(files: RunFiles, tick: Callable[[Tick], None] | None) -> Iterator[None]:
+    """Call `tick` with what the first worker writes down, while the training runs."""
+    if tick is None:
+        yield
+        return
+    ended = threading.Event()
+    thread = threading.Thread(target=_watch, args=(files, tick, ended), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        (files.folder / FILE).unlink(missing_ok=True)
+        with contextlib.suppress(GpcnError):
+            files.publish(files.folder / FILE)
+
+
+def _watch(files: RunFiles, tick: Callable[[Tick], None], ended: threading.Event) -> None:
+    seen: Any = None
+    between = BETWEEN if files.location == str(files.folder) else BETWEEN_STORED
+    while True:
+        last_time = ended.wait(between)
+        with contextlib.suppress(GpcnError):
+            files.fetch([FILE])
+        current = read_progress(files.folder / FILE)
+        if current is not None and current != seen:
+            seen = current
+            tick(current)
+        if last_time:
+            return
+
+
+def read_progress(file: Path) -> Tick | None:
+    """What is written there, if it is what was meant."""
+    try:
+        split, epoch, epochs, loss, score = json.loads(file.read_bytes())
+        return int(split), int(epoch), int(epochs), float(loss), float(score)
+    except (OSError, ValueError, TypeError):
+        return None

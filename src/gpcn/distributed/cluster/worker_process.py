@@ -1,0 +1,99 @@
+"""What Ray Train calls in each of its workers, whose process group is there already.
+
+What a user can mend (a missing part, full storage, too little memory, a loss that is not finite) is recorded as one
+sentence and ends the training at once; what a lost worker causes is raised, so that Ray starts all workers again.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import socket
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from gpcn.distributed.cluster.failures import ClusterFailures, Failures
+from gpcn.distributed.cluster.training_progress import progress_writer
+from gpcn.distributed.part_training import train_part
+from gpcn.distributed.run_files import fetched_part, run_files
+from gpcn.distributed.workers import Workers
+from gpcn.errors import ConfigError, DataError, GpcnError, StorageError
+from gpcn.nn.engine.memory import memory_limits
+
+PACKAGES = ("gpcn", "torch", "numpy")
+OF_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+"""What is not over when a worker is started again."""
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all machines."""
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
+
+
+def check_versions(expected: Mapping[str, str]) -> None:
+    """Refuse a worker with other packages than the machine that started the training."""
+    for name, version in versions().items():
+        if version != expected[name]:
+            raise ConfigError(
+                f"the worker on {socket.gethostname()} has {name} {version}, and the machine that started the training "
+                f"{expected[name]}; install the same version on all"
+            )
+
+
+def work(settings: Mapping[str, Any]) -> None:
+    """Train this worker's part; `settings` are plain data."""
+    import ray
+
+    torch.set_num_threads(int(settings["threads"]))
+    run_worker(settings, ClusterFailures(ray, settings["failures"]))
+
+
+def run_worker(settings: Mapping[str, Any], failures: Failures) -> None:
+    """Train; what a user can mend goes to `failures`, and so ends for all workers without another attempt."""
+    host, rank, splits = socket.gethostname(), dist.get_rank(), settings["splits"]
+    advice = f"cut the graph into more than {dist.get_world_size()} parts, or use a smaller hidden"
+    try:
+        files = run_files(settings["out"], f"worker-{rank}")
+        files.prepare(splits, rank)
+        check_versions(settings["versions"])
+        if not files.folder.is_dir():
+            raise ConfigError(f"the worker on {host} does not see {files.folder}; it must lie where all see it")
+        report = progress_writer(files) if settings.get("progress") and rank == 0 else None
+        with (
+            files.named(),
+            fetched_part(settings["shards"], rank) as shards,
+            memory_limits(f"part {rank} of the graph on {host}", advice),
+        ):
+            train_part(
+                shards,
+                files.folder,
+                splits,
+                Workers(),
+                save_every=float(settings["save_every"]),
+                report=report,
+                publish=files.publish,
+            )
+        files.discard()
+    except StorageError:
+        raise  # it may answer again: Ray starts all workers once more
+    except GpcnError as error:
+        _end(rank, error, failures)
+    except OSError as error:
+        if error.errno not in OF_STORAGE:
+            raise
+        where = f" {error.filename}" if error.filename else ""
+        _end(rank, DataError(f"the worker on {host} cannot write{where}: {error.strerror}"), failures)
+    except RuntimeError:
+        if failures.first() is None:  # a lost worker; with a failure, the consequence of it
+            raise
+
+
+def _end(rank: int, error: GpcnError, failures: Failures) -> None:
+    failures.record(rank, error)
+    dist.destroy_process_group()  # whoever waits for this worker learns of it
+    if failures.first() is None:
+        raise error

@@ -1,0 +1,110 @@
+"""A graph that fits into memory, cut into parts on disk; what is there already is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+
+from gpcn.data.parts.files import write_part
+from gpcn.data.parts.manifest import Manifest, part_folder
+from gpcn.data.parts.reordered import reordered
+from gpcn.data.parts.tables import PartData, PartSplit
+from gpcn.distributed.sharding.ordering import PartOrder, order_of
+from gpcn.distributed.sharding.part_storage import part_storage
+from gpcn.graph import Graph, Split
+from gpcn.training.runs.profile import profile_of
+from gpcn.training.runs.run_creation import describe
+from gpcn.utils.types import ROLES
+
+Progress = Callable[[int, int], None]
+"""Called with how many parts are written, and of how many."""
+
+
+def shard(
+    graph: Graph,
+    out: str | Path,
+    parts: int,
+    *,
+    source: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+    order: str = "kept",
+    report_order: Callable[[PartOrder], None] | None = None,
+    log: Callable[[str], None] = lambda text: None,
+) -> Manifest:
+    """Write `graph` into the folder `out` in `parts`; the same call again writes what is missing.
+
+    Args:
+        graph: what to write.
+        out: a folder, also of an object store, such as `s3://bucket/parts`.
+        parts: how many workers it is for.
+        source: where the graph came from, for prediction later.
+        progress: called after every part.
+        order: `kept`, or `metis` for parts with few links between them; names and numbers of nodes stay as they are.
+        report_order: called with the order.
+        log: called with a sentence per step.
+    """
+    about = json.loads(json.dumps(describe(graph, source) | {"profile": profile_of(graph)}))
+    directed = bool(about["directed"])
+    nodes = order_of(graph, parts, order)
+    offsets, graph = nodes.offsets, reordered(graph, nodes.positions)
+    if report_order is not None:
+        report_order(nodes)
+    owner = hashlib.sha256(
+        json.dumps([about["fingerprint"], about["names"], graph.metric, offsets.tolist(), nodes.name]).encode()
+    ).hexdigest()
+    storage, digests = part_storage(out), []
+    matrices = {"": graph.adjacency, **graph.relations}
+    turned = {name: sp.csr_array(matrix.T) for name, matrix in matrices.items()} if directed else matrices
+    with storage.opened():
+        for number in range(parts):
+            files = storage.finished(number, owner)
+            log(f"part {number + 1} of {parts} is {'written now' if files is None else 'there already'}")
+            if files is None:
+                part = _part(graph, turned, nodes, number)
+                files = write_part(part_folder(storage.folder, number), part.tables(directed), owner)
+                storage.keep(number)
+            digests.append(files)
+            if progress is not None:
+                progress(number + 1, parts)
+        manifest = Manifest(
+            graph=about,
+            links=int(graph.adjacency.nnz),
+            sparse_features=graph.has_sparse_features,
+            splits=len(graph.splits),
+            named_nodes=graph.node_ids is not None,
+            offsets=tuple(offsets.tolist()),
+            files=tuple(digests),
+            order=nodes.name,
+        )
+        storage.finish(manifest)
+    return manifest
+
+
+def _part(graph: Graph, turned: dict[str, sp.csr_array], nodes: PartOrder, number: int) -> PartData:
+    start, stop = int(nodes.offsets[number]), int(nodes.offsets[number + 1])
+
+    def rows(name: str, matrix: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
+        outgoing = sp.csr_array(matrix[start:stop])
+        return outgoing, outgoing if turned[name] is matrix else sp.csr_array(turned[name][start:stop])
+
+    return PartData(
+        start=start,
+        links=rows("", graph.adjacency),
+        relations={name: rows(name, matrix) for name, matrix in graph.relations.items()},
+        features=graph.features[start:stop],
+        labels=graph.labels[start:stop],
+        splits=tuple(split_of_range(split, start, stop) for split in graph.splits),
+        node_ids=None if graph.node_ids is None else graph.node_ids[start:stop],
+        positions=None if nodes.positions is None else nodes.positions[start:stop],
+    )
+
+
+def split_of_range(split: Split, start: int, stop: int) -> PartSplit:
+    """The nodes of a split from `start` to `stop`, numbered from there."""
+    positions = (getattr(split, role) for role in ROLES)
+    return PartSplit(*(nodes[(nodes >= start) & (nodes < stop)] - start for nodes in positions))

@@ -1,0 +1,205 @@
+"""Tables of edges and nodes, cut into parts without ever having all of them in memory.
+
+Nodes are numbered in the order of their table. A database beside the parts holds what was joined and sorted, so that a
+call that was killed goes on; it is taken away when all parts are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from gpcn.data.parts.files import seal_part, write_table
+from gpcn.data.parts.manifest import Manifest, part_folder
+from gpcn.data.parts.tables import feature_table
+from gpcn.data.tables.columns import Columns
+from gpcn.distributed.sharding.balance import balanced_offsets
+from gpcn.distributed.sharding.joined_tables import (
+    Tables,
+    check_splits,
+    count_entries,
+    is_directed,
+    join,
+    read_classes,
+    role_code,
+    settle,
+)
+from gpcn.distributed.sharding.part_storage import PartStorage, part_storage
+from gpcn.distributed.sharding.shards import Progress
+from gpcn.distributed.sharding.streamed_features import fit_preparation, stays_sparse
+from gpcn.distributed.sharding.table_database import TableDatabase, literal, quoted
+from gpcn.graph.metric_choice import default_metric, positive_class
+from gpcn.preparation.preparation import Preparation
+from gpcn.training.scores.metrics import definition
+
+
+def shard_tables(
+    tables: Tables,
+    out: str | Path,
+    parts: int,
+    *,
+    memory: str = "4GB",
+    source: dict[str, Any] | None = None,
+    metric: str | None = None,
+    progress: Progress | None = None,
+    log: Callable[[str], None] = lambda text: None,
+) -> Manifest:
+    """Write the graph of `tables` into the folder `out` in `parts`; the same call again writes what is missing.
+
+    Args:
+        tables: what to read; features are columns of numbers, booleans, categories and dates.
+        out: a folder, also of an object store, such as `s3://bucket/parts`.
+        parts: how many workers it is for.
+        memory: what DuckDB may use; beside it there are 24 bytes per node, and the features of one part.
+        source: where the tables are, for prediction later.
+        metric: how predictions are judged (default: as the classes are shared out).
+        progress: called after every part.
+        log: called with a sentence per step.
+    """
+    storage, owner = part_storage(out), _owner(tables, parts)
+    with storage.opened():
+        database = _opened(storage.folder / ".tables" / f"{owner[:16]}.duckdb", memory)
+        try:
+            manifest = _write(_Sharding(database, tables, storage, parts, owner, log), source, metric, progress)
+        finally:
+            database.close()
+        shutil.rmtree(storage.folder / ".tables")
+        storage.finish(manifest)
+    return manifest
+
+
+@dataclass(frozen=True)
+class _Sharding:
+    database: TableDatabase
+    tables: Tables
+    storage: PartStorage
+    parts: int
+    owner: str
+    log: Callable[[str], None]
+
+
+def _opened(file: Path, memory: str) -> TableDatabase:
+    for other in file.parent.glob("*"):
+        if other.name.split(".")[0] != file.stem:
+            shutil.rmtree(other) if other.is_dir() else other.unlink()
+    return TableDatabase(file, memory)
+
+
+def _owner(tables: Tables, parts: int) -> str:
+    files = [
+        [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in (*tables.edges, *tables.nodes)
+    ]
+    return hashlib.sha256(json.dumps([files, asdict(tables.columns), tables.name, parts]).encode()).hexdigest()
+
+
+def _write(
+    sharding: _Sharding, source: dict[str, Any] | None, metric: str | None, progress: Progress | None
+) -> Manifest:
+    database = sharding.database
+    columns = settle(database, sharding.tables)
+    done = "are joined already" if database.has("links") else "are joined now"
+    sharding.log(f"{len(sharding.tables.edges)} table(s) of edges and {len(sharding.tables.nodes)} of nodes {done}")
+    join(database, sharding.tables, columns)
+    label_names, counts = read_classes(database, columns)
+    check_splits(database, columns)
+    preparation = fit_preparation(
+        database, columns.features or (), columns.roles, columns.scale, asdict(columns) | {"classes": label_names}
+    )
+    sparse = stays_sparse(preparation)
+    directed = not columns.undirected and is_directed(database)
+    offsets = balanced_offsets(count_entries(database, directed), sharding.parts)
+    digests = []
+    for number in range(sharding.parts):
+        files = sharding.storage.finished(number, sharding.owner)
+        step = f"part {number + 1} of {sharding.parts}"
+        sharding.log(f"{step} is {'written now' if files is None else 'there already'}")
+        if files is None:
+            folder = part_folder(sharding.storage.folder, number)
+            bounds = (int(offsets[number]), int(offsets[number + 1]))
+            files = _write_part(sharding, folder, bounds, columns, preparation, (directed, sparse))
+            sharding.storage.keep(number)
+        digests.append(files)
+        if progress is not None:
+            progress(number + 1, sharding.parts)
+    labels = np.repeat(np.arange(counts.size), counts)
+    feature_names = preparation.feature_names
+    about = {
+        "name": sharding.tables.name,
+        "metric": definition(metric or default_metric(labels, label_names)[0]).name,
+        "fingerprint": hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
+        "nodes": int(offsets[-1]),
+        "features": len(feature_names),
+        "classes": len(label_names),
+        "positive": positive_class(labels, len(label_names)),
+        "label_names": label_names,
+        "feature_names": feature_names,
+        "directed": directed,
+        "relations": [],
+        "preparation": preparation.to_json(),
+        "source": source,
+    }
+    return Manifest(
+        graph=json.loads(json.dumps(about)),
+        links=int(database.rows("SELECT count(*) FROM links")[0][0]),
+        sparse_features=sparse,
+        splits=len(columns.splits or ()),
+        named_nodes=True,
+        offsets=tuple(offsets.tolist()),
+        files=tuple(digests),
+    )
+
+
+def _write_part(
+    sharding: _Sharding,
+    folder: Path,
+    bounds: tuple[int, int],
+    columns: Columns,
+    preparation: Preparation,
+    form: tuple[bool, bool],
+) -> dict[str, str]:
+    database, (start, stop), (directed, sparse) = sharding.database, bounds, form
+    ends = {"links-out": ("source", "target")} | ({"links-in": ("target", "source")} if directed else {})
+    for name, (node, neighbour) in ends.items():
+        _copy(
+            database,
+            f"SELECT {node} AS node, {neighbour} AS neighbour, weight::FLOAT AS weight FROM links "
+            f"WHERE {node} >= {start} AND {node} < {stop} ORDER BY 1, 2",
+            folder / f"{name}.parquet",
+        )
+    label, here = quoted(str(columns.label)), f"gpcn_node >= {start} AND gpcn_node < {stop}"
+    roles = "".join(f", {role_code(column)} AS split_{number}" for number, column in enumerate(columns.splits or ()))
+    _copy(
+        database,
+        f"SELECT coalesce(c.number, -1) AS label, gpcn_id AS id{roles} FROM nodes LEFT JOIN classes AS c "
+        f"ON coalesce({label}::VARCHAR, '') = c.cell WHERE {here} ORDER BY gpcn_node",
+        folder / "nodes.parquet",
+    )
+    used = [column.name for column in preparation.columns if column.encoder is not None]
+    listed = "".join(f", {quoted(name)}" for name in used)
+    table = database.table(f"SELECT gpcn_node{listed} FROM nodes WHERE {here} ORDER BY gpcn_node")
+    features, _ = preparation.transform({name: table.column(name) for name in used}, stop - start)
+    if sp.issparse(features) != sparse:
+        features = sp.csr_array(features) if sparse else sp.csr_array(features).toarray()
+    write_table(folder / "features.parquet", feature_table(features, start))
+    return seal_part(
+        folder, [*(f"{name}.parquet" for name in ends), "nodes.parquet", "features.parquet"], sharding.owner
+    )
+
+
+def _copy(database: TableDatabase, sql: str, file: Path) -> None:
+    """The rows of a query as a Parquet file that appears whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    written = file.with_name(f".{file.name}.tmp")
+    database.run(f"COPY ({sql}) TO {literal(str(written))} (FORMAT parquet, COMPRESSION zstd)")
+    with written.open("rb") as content:
+        os.fsync(content.fileno())
+    os.replace(written, file)

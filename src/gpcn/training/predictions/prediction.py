@@ -1,0 +1,216 @@
+"""Predictions of a run, for the graph it was trained on or one that has changed since."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import torch
+from torch import Tensor
+
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.files.atomic import replacing
+from gpcn.graph import Graph
+from gpcn.nn import zoo
+from gpcn.training.predictions.fitted import Fitted
+from gpcn.training.predictions.spreadsheets import count_formulas, without_formulas
+from gpcn.training.runs.run import Run
+from gpcn.utils.types import UNKNOWN
+
+LARGEST_TEXTS = 1 << 30  # bytes; more than that, read_npz takes for a zip bomb
+
+
+@dataclass(frozen=True, repr=False)
+class Predictions:
+    """Probabilities `[n, C]` for `nodes`; `new_nodes` of them were not there in training, `notes` say what it means.
+
+    `labels` holds the true classes, where predictions are written beside them.
+    `chosen` holds the class of each node where a threshold decided (`threshold`); without it the most probable class is
+    predicted; `decision` says what the threshold did. `positive` is the rarer of two classes. `vanished_nodes` of those
+    trained on are not in this graph, and `drift` says how far it is from the one trained on, where it is another.
+    """
+
+    nodes: npt.NDArray[np.int64]
+    node_ids: tuple[str, ...]
+    probabilities: npt.NDArray[np.float64]
+    label_names: tuple[str, ...]
+    new_nodes: int
+    touching_new: int
+    notes: tuple[str, ...]
+    labels: npt.NDArray[np.int64] | None = None
+    positive: int | None = None
+    chosen: npt.NDArray[np.int64] | None = None
+    decision: dict[str, Any] | None = None
+    vanished_nodes: int = 0
+    drift: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Predictions({len(self.nodes):,} nodes, {len(self.label_names)} classes, {self.new_nodes:,} new since "
+            f"training, {len(self.notes)} note(s))"
+        )
+
+    @property
+    def predicted(self) -> list[str]:
+        """The class of each node: by the threshold where there is one, else the most probable."""
+        classes = self.probabilities.argmax(axis=1) if self.chosen is None else self.chosen
+        return [self.label_names[number] for number in classes]
+
+    def sorted(self) -> Predictions:
+        """By the probability of the positive class, with more than two classes of the most probable; highest first."""
+        columns = self.probabilities
+        rank = columns.max(axis=1) if self.positive is None else columns[:, self.positive]
+        order = np.argsort(-rank, kind="stable")
+        return replace(
+            self,
+            nodes=self.nodes[order],
+            node_ids=tuple(self.node_ids[row] for row in order),
+            probabilities=columns[order],
+            chosen=None if self.chosen is None else self.chosen[order],
+            labels=None if self.labels is None else self.labels[order],
+        )
+
+    def save(self, path: str | Path, *, safe_csv: bool = False) -> None:
+        """Write a .csv, .parquet or .npz file (`write`)."""
+        write(self, Path(path), safe_csv=safe_csv)
+
+
+def vote(
+    runs: Sequence[Run],
+    graph: Graph,
+    *,
+    splits: list[int] | None = None,
+    only_unlabelled: bool = False,
+    only_new: bool = False,
+) -> Predictions:
+    """Probabilities averaged over several runs on the same graph; one that is named twice counts twice."""
+    counts = Counter(run.path for run in runs)
+    distinct = {run.path: run for run in runs}.values()
+    parts = [predict(run, graph, splits=splits, only_unlabelled=only_unlabelled, only_new=only_new) for run in distinct]
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    weights = [counts[run.path] for run in distinct]
+    mean = np.average([part.probabilities for part in parts], axis=0, weights=weights)
+    return replace(parts[0], probabilities=mean, notes=notes)
+
+
+def predict(
+    run: Run,
+    graph: Graph,
+    *,
+    splits: list[int] | None = None,
+    only_unlabelled: bool = False,
+    only_new: bool = False,
+) -> Predictions:
+    """Probabilities of a run's models on `graph`, averaged over its finished `splits`.
+
+    `only_unlabelled` and `only_new` choose the nodes: without a label, not there in training; with both, both.
+    """
+    numbers = sorted(set(splits)) if splits is not None else run.finished()
+    if not numbers:
+        raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
+    fitted = Fitted.of(run, graph)
+    graph, training_rows, notes = fitted.graph, fitted.training_rows, list(fitted.notes)
+    total = np.zeros((graph.num_nodes, int(run.graph["classes"])))
+    for number in numbers:
+        total += _probabilities(fitted, number)
+    new = training_rows == UNKNOWN
+    wanted = np.ones(graph.num_nodes, dtype=bool)
+    wanted &= (graph.labels == UNKNOWN) | (not only_unlabelled)
+    wanted &= new | (not only_new)
+    nodes = np.flatnonzero(wanted)
+    vanished = int(run.graph["nodes"]) - np.unique(training_rows[~new]).size
+    touching = np.asarray((fitted.problem.adjacency.links @ new.astype(np.float32)) > 0)
+    if vanished:
+        notes.append(f"{vanished:,} node(s) trained on are not in this graph any more")
+    if new.any():
+        notes.append(f"{int(new[nodes].sum()):,} prediction(s) are for nodes that were not there in training")
+        if zoo.entry(run.config.model).per_node:
+            notes.append(
+                f"{int((touching | new)[nodes].sum()):,} prediction(s) rest on partial links: {run.config.model} knows "
+                "a vector for each node of the training graph only, and links to others add nothing"
+            )
+    ids = graph.node_ids or tuple(str(number) for number in range(graph.num_nodes))
+    return Predictions(
+        nodes=nodes,
+        node_ids=tuple(ids[int(node)] for node in nodes),
+        probabilities=total[nodes] / len(numbers),
+        label_names=run.label_names(),
+        new_nodes=int(new[nodes].sum()),
+        touching_new=int((touching | new)[nodes].sum()),
+        notes=tuple(notes),
+        positive=run.positive(),
+        vanished_nodes=vanished,
+    )
+
+
+def formula_note(predictions: Predictions, path: Path) -> str | None:
+    """A note where a spreadsheet that opens the CSV at `path` would run some of its cells."""
+    texts = [*predictions.node_ids, *predictions.predicted] if path.suffix.lower() == ".csv" else []
+    count = count_formulas(texts)
+    if not count:
+        return None
+    return (
+        f"{count:,} cell(s) of {path.name} begin like a formula (= + - @), which a spreadsheet would run; --safe-csv "
+        "puts an apostrophe before them"
+    )
+
+
+def write(predictions: Predictions, path: Path, *, safe_csv: bool = False) -> None:
+    """Write a CSV, Parquet or NPZ file: node, true label (with `labels`), predicted label, a probability per class.
+
+    With `safe_csv`, an apostrophe stands before cells of a CSV that a spreadsheet would run as formulas.
+    """
+    columns: dict[str, Any] = {"node": list(predictions.node_ids)}
+    if predictions.labels is not None:
+        columns["label"] = [predictions.label_names[label] for label in predictions.labels]
+    columns["predicted"] = predictions.predicted
+    for number, name in enumerate(predictions.label_names):
+        columns[f"p_{name}"] = predictions.probabilities[:, number]
+    suffix = path.suffix.lower()
+    if safe_csv and suffix != ".csv":
+        raise ConfigError(f"--safe-csv is about .csv files, and {path} is none; leave it out")
+    if safe_csv:
+        columns |= {name: without_formulas(columns[name]) for name in ("node", "label", "predicted") if name in columns}
+    if suffix not in (".csv", ".parquet", ".npz"):
+        raise ConfigError(f"cannot write predictions to {path}; expected a name that ends in .csv, .parquet or .npz")
+    if suffix == ".npz":
+        _check_width(predictions.node_ids, path)
+    with replacing(path) as stream:
+        if suffix == ".csv":
+            pacsv.write_csv(pa.table(columns), stream)
+        elif suffix == ".parquet":
+            pq.write_table(pa.table(columns), stream)
+        else:
+            true: dict[str, Any] = {"label": np.array(columns["label"], dtype=np.str_)} if "label" in columns else {}
+            np.savez_compressed(
+                stream,
+                **true,
+                node=np.array(predictions.node_ids, dtype=np.str_),
+                predicted=np.array(predictions.predicted, dtype=np.str_),
+                probabilities=predictions.probabilities,
+                label_names=np.array(predictions.label_names, dtype=np.str_),
+            )
+
+
+def _check_width(names: Sequence[str], path: Path) -> None:
+    """Texts in a `.npz` all take the room of the longest."""
+    room = 4 * len(names) * max(map(len, names), default=0)
+    if room > LARGEST_TEXTS:
+        raise ConfigError(
+            f"{path} would hold {len(names):,} node ids in {room:,} bytes, because the longest has "
+            f"{max(map(len, names)):,} characters; write a .parquet or .csv instead"
+        )
+
+
+@torch.no_grad()
+def _probabilities(fitted: Fitted, number: int) -> npt.NDArray[np.float64]:
+    logits: Tensor = fitted.model(number)(fitted.problem.x, fitted.problem.adjacency)
+    return np.asarray(torch.softmax(logits.double(), dim=1).numpy())

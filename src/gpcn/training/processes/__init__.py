@@ -1,0 +1,1 @@
+"""Splits over processes: who helps, from when on, and what each is given."""

@@ -1,0 +1,1 @@
+"""Runs on disk: begun, trained split by split, read again, and where their graph is."""

@@ -1,0 +1,64 @@
+"""The profile of a graph, kept in its run: what later graphs are compared with (`training.predictions.drift`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpcn.files.schema import Check, count, fields, list_of, number, optional
+from gpcn.graph import Graph
+from gpcn.utils.types import FloatMatrix, SparseMatrix
+
+MOST_FEATURES = 5000  # bags of words have more, their ranges say little, and config.json stays small
+
+check_profile: Check = fields(
+    {
+        "degrees": list_of(count()),
+        "classes": list_of(count()),
+        "features": optional(fields(dict.fromkeys(("low", "high", "mean"), list_of(number())))),
+    }
+)
+
+
+def profile_of(graph: Graph) -> dict[str, Any]:
+    """Degrees, labels and, of at most 5,000 features, range and mean; plain data.
+
+    `degrees` counts the nodes with 0, 1, 2-3, 4-7, ... links, in either direction; `classes` the labels of each class.
+    """
+    few = 0 < graph.num_features <= MOST_FEATURES
+    return {
+        "degrees": degree_counts(graph).tolist(),
+        "classes": np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes).tolist(),
+        "features": _ranges(graph.features) if few else None,
+    }
+
+
+def check_sizes(about: Mapping[str, Any], where: str) -> None:
+    """Refuse a profile that is not about as many classes and features as the graph has."""
+    profile = about.get("profile")
+    if profile is None:
+        return
+    columns = [] if profile["features"] is None else list(profile["features"].values())
+    if len(profile["classes"]) != about["classes"] or any(len(column) != about["features"] for column in columns):
+        raise ValueError(f"{where} is not about {about['classes']} classes and {about['features']} features")
+
+
+def degree_counts(graph: Graph) -> npt.NDArray[np.int64]:
+    """How many nodes have 0, 1, 2-3, 4-7, ... links, in either direction."""
+    links = np.diff(graph.adjacency.indptr).astype(np.int64)
+    if graph.directed:
+        links = links + np.bincount(graph.adjacency.indices, minlength=graph.num_nodes)
+    return np.bincount(np.ceil(np.log2(links + 1)).astype(np.int64))
+
+
+def _ranges(features: FloatMatrix | SparseMatrix) -> dict[str, list[float]]:
+    low, high = (_dense(getattr(features, extreme)(axis=0)) for extreme in ("min", "max"))
+    columns = {"low": low, "high": high, "mean": np.asarray(features.mean(axis=0), dtype=np.float64).ravel()}
+    return {name: [float(f"{value:.7g}") for value in numbers] for name, numbers in columns.items()}
+
+
+def _dense(row: Any) -> npt.NDArray[np.float64]:
+    return np.asarray(row if isinstance(row, np.ndarray) else row.toarray(), dtype=np.float64).ravel()

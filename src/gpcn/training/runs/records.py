@@ -1,0 +1,129 @@
+"""What the JSON files of a run must look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpcn.files.schema import (
+    Check,
+    anything,
+    count,
+    fields,
+    flag,
+    list_of,
+    mapping_of,
+    name,
+    number,
+    one_of,
+    optional,
+    record,
+    text,
+)
+from gpcn.training.runs.profile import check_profile, check_sizes
+from gpcn.utils.types import METRICS, ROLES
+
+_names = optional(list_of(name))
+_share = optional(number())
+_digests = mapping_of(text)
+_columns = fields(
+    {},
+    {
+        **dict.fromkeys(("source", "target", "weight", "id", "label", "type"), optional(text)),
+        **dict.fromkeys(("features", "splits", "classes"), optional(list_of(text))),
+        **dict.fromkeys(("scale", "structure", "unknown"), text),
+        "undirected": flag,
+        "roles": mapping_of(text),
+    },
+)
+_source = fields(
+    {},
+    {
+        "graph": optional(text),
+        "nodes": optional(text),
+        "beside": optional(mapping_of(text)),
+        "columns": optional(_columns),
+    },
+)
+SOURCE: Check = optional(_source)
+"""Where a graph came from."""
+
+_graph = fields(
+    {
+        "name": name,
+        "metric": one_of(*METRICS),
+        "fingerprint": text,
+        "nodes": count(1),
+        "features": count(),
+        "classes": count(1),
+        "label_names": _names,
+        "feature_names": _names,
+    },
+    {
+        "names": text,
+        "positive": optional(one_of(0, 1)),
+        "directed": flag,
+        "relations": list_of(name),
+        "parts": count(1),
+        "preparation": optional(record),
+        "profile": check_profile,
+        "source": SOURCE,
+    },
+)
+
+
+def check_config(payload: Any, where: str) -> None:
+    """`config.json`: configuration, graph, and the checksums of the files beside it."""
+    fields({"format": anything, "config": record, "graph": _graph}, {"files": _digests})(payload, where)
+    about = payload["graph"]
+    for names, size in (("label_names", "classes"), ("feature_names", "features")):
+        if about[names] is not None and len(about[names]) != about[size]:
+            raise ValueError(f"graph.{names} has {len(about[names])} entries; expected {about[size]}")
+    check_sizes(about, "graph.profile")
+
+
+def check_result(payload: Any, where: str) -> None:
+    """A split's `result.json`: whose it is, its scores, and the checksums of the files beside it."""
+    fields({"owner": text, "result": fields({"metrics": fields(dict.fromkeys(ROLES, record))})})(payload, where)
+    support = payload["result"]["metrics"]["test"].get("support")
+    classes = len(support) if isinstance(support, list) else 0
+    scores = dict.fromkeys(("test", "val", "train"), _share)
+    by_class = list_of(count(), classes)
+    part = fields(
+        {
+            "score": _share,
+            "support": by_class,
+            "confusion": list_of(by_class, classes),
+            "precision": list_of(_share, classes),
+            "recall": list_of(_share, classes),
+        },
+        dict.fromkeys((*METRICS, "macro_f1", "calibration_error"), _share),
+    )
+    result = fields(
+        {
+            **scores,
+            **dict.fromkeys(("split", "seed", "epochs", "best_epoch", "parameters"), count()),
+            "seconds": number(0),
+            "coefficients": optional(list_of(_share)),
+            "mix": _share,
+            "metrics": fields(dict.fromkeys(ROLES, part)),
+        }
+    )
+    fields({"owner": text, "result": result}, {"files": _digests})(payload, where)
+
+
+_header = {"format": anything, "owner": text, "tensors": text, "sha256": text}
+METADATA = "metadata"
+
+
+def check_header(payload: Any, where: str) -> None:
+    """The file that names the tensors of a checkpoint or model, with `metadata` beside them."""
+    fields(_header)(payload, where)
+    record(metadata_of(payload), METADATA)
+
+
+def metadata_of(header: dict[str, Any]) -> Any:
+    """What is kept beside tensors: the one field more than every header has, which earlier versions named otherwise."""
+    others = header.keys() - _header.keys()
+    if len(others) != 1:
+        raise ValueError(f"{METADATA} is missing" if not others else f"{sorted(others)} are more than {METADATA}")
+    return header[others.pop()]

@@ -1,0 +1,177 @@
+"""Runs on disk: a folder that says what was trained on what, and holds a folder per split.
+
+    config.json        configuration, graph (name, fingerprint, profile, where it came from), names of classes and
+                       features, checksums of the files beside it
+    environment.json   versions and machine
+    node_ids.npz       the graph's own node names, where it has them: text and ends (data/packed_text.py)
+    split-00/          checkpoint.json + tensors while running; then model.json + tensors, predictions.npz, epochs.csv,
+                       result.json, which holds the checksums of the others and whom they belong to
+    result.json        the summary over finished splits
+
+Running the same configuration again finishes what is missing and repeats nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpcn.data.archives import read_npz
+from gpcn.data.packed_text import read_node_ids
+from gpcn.errors import CheckpointError, GpcnError
+from gpcn.files.sealed import FORMAT, check_file, read_sealed
+from gpcn.preparation.preparation import Preparation
+from gpcn.training.config import TrainConfig
+from gpcn.training.problem import Structure
+from gpcn.training.runs.records import check_config
+from gpcn.training.runs.splitrun import read_outcome, split_key
+from gpcn.training.scores.comparison import rarer_class
+from gpcn.training.scores.evaluation import summarize
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder that exists and is readable."""
+
+    path: Path
+    config: TrainConfig
+    graph: dict[str, Any]
+    version: int = FORMAT
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """The run at `path`."""
+        path = Path(path)
+        file = path / "config.json"
+        if not file.is_file():
+            raise CheckpointError(
+                f"{path} is not a run: it has no config.json; expected a folder written by gpcn train"
+            )
+        payload = read_sealed(file, check_config, "it cannot be used")
+        try:
+            config = TrainConfig.from_json(payload["config"])
+            if payload["graph"].get("preparation") is not None:
+                Preparation.from_json(payload["graph"]["preparation"], str(file))
+        except (GpcnError, ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise CheckpointError(f"{file} is damaged: {error}; it cannot be used") from error
+        return cls(path, config, payload["graph"], payload["format"], payload.get("files", {}))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever uses the run should know."""
+        if self.version > 1:
+            return ()
+        return (
+            f"{self.path} was written by an earlier gpcn, without checksums: nobody can say whether its files were "
+            "altered since",
+        )
+
+    @property
+    def identity(self) -> str:
+        """The graph that its files belong to: what models see of it and, in runs of today, all its names."""
+        fingerprint, names = self.graph["fingerprint"], self.graph.get("names")
+        return str(fingerprint) if names is None else f"{fingerprint}|{names}"
+
+    def folder(self, number: int) -> Path:
+        """Where split `number` lives."""
+        return self.path / f"split-{number:02d}"
+
+    def key(self, number: int) -> str:
+        """Whom the files of split `number` must belong to."""
+        return split_key(self.config, self.identity, number)
+
+    def finished(self) -> list[int]:
+        """The splits with a result."""
+        names = [file.parent.name for file in self.path.glob("split-*/result.json")]
+        return sorted(int(name[6:]) for name in names if re.fullmatch(r"split-\d{2,}", name))
+
+    def result(self, only: Sequence[int] | None = None) -> dict[str, Any]:
+        """The summary over all finished splits, or over some."""
+        chosen = self.finished() if only is None else only
+        outcomes = [self.outcome(number) for number in chosen]
+        return summary(self.config, self.graph, [outcome["result"] for outcome in outcomes if outcome is not None])
+
+    def outcome(self, number: int) -> dict[str, Any] | None:
+        """What split `number` says of itself, checked: its `result`, and the checksums of its `files`."""
+        outcome = read_outcome(self.folder(number), self.key(number))
+        if outcome is None:
+            return None
+        classes = len(outcome["result"]["metrics"]["test"]["support"])
+        if outcome["result"]["split"] != number or classes != self.graph["classes"]:
+            raise CheckpointError(
+                f"{self.folder(number) / 'result.json'} is damaged: it is about split {outcome['result']['split']} and "
+                f"{classes} classes; delete {self.folder(number)} to run that split again"
+            )
+        return outcome
+
+    def split_file(self, number: int, name: str) -> Path:
+        """A file of the finished split `number`, the one that was written with its result."""
+        outcome, folder = self.outcome(number), self.folder(number)
+        if outcome is None:
+            raise CheckpointError(
+                f"split {number} of {self.path} is not finished; run the same gpcn train command to finish it"
+            )
+        if name in outcome.get("files", {}):
+            check_file(folder / name, outcome["files"][name], f"delete {folder} to run that split again")
+        return folder / name
+
+    def predictions(self, number: int) -> npt.NDArray[np.float64]:
+        """The probabilities of all nodes that were kept of split `number`, `[N, C]`."""
+        file = self.split_file(number, "predictions.npz")
+        stored = read_npz(file, str(file)).get("probabilities")
+        shape = (self.graph["nodes"], self.graph["classes"])
+        if stored is None or stored.shape != shape or stored.dtype.kind != "f" or not np.isfinite(stored).all():
+            raise CheckpointError(f"{file} is damaged; delete {file.parent} to run that split again")
+        return np.asarray(stored, dtype=np.float64)
+
+    def positive(self) -> int | None:
+        """Of two classes the rarer one, which thresholds are about; `None` with more classes."""
+        if int(self.graph["classes"]) != 2:
+            return None
+        stored = self.graph.get("positive")
+        return int(stored) if stored in (0, 1) else rarer_class(self.result()["splits"])  # older runs do not say so
+
+    def node_ids(self) -> list[str] | None:
+        """The names of the nodes trained on, where they had any."""
+        file = self.path / "node_ids.npz"
+        if "node_ids.npz" in self.files:
+            check_file(file, self.files["node_ids.npz"], "it cannot be used")
+        elif self.version > 1 or not file.is_file():
+            return None
+        names = read_node_ids(file)
+        if len(names) != self.graph["nodes"]:
+            raise CheckpointError(f"{file} is damaged: it does not name {self.graph['nodes']} nodes; it cannot be used")
+        return names
+
+    def structure(self) -> Structure:
+        """What kinds of links were trained on; runs older than banks of operators do not say, and do not need it."""
+        return Structure(bool(self.graph.get("directed", True)), tuple(self.graph.get("relations", ())))
+
+    def label_names(self) -> tuple[str, ...]:
+        """The names of the classes; their numbers where they have none."""
+        return tuple(self.graph["label_names"] or (str(number) for number in range(int(self.graph["classes"]))))
+
+
+def summary(config: TrainConfig, graph: dict[str, Any], splits: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and deviation over splits, every single value kept."""
+    test_mean, test_std = summarize([split["test"] for split in splits])
+    val_mean, _ = summarize([split["val"] for split in splits])
+    return {
+        "graph": graph["name"],
+        "model": config.model,
+        "metric": graph["metric"],
+        "test_mean": test_mean,
+        "test_std": test_std,
+        "val_mean": val_mean,
+        "seconds": round(sum(split["seconds"] for split in splits), 3),
+        "parameters": splits[0]["parameters"] if splits else None,
+        "config": config.to_json(),
+        "splits": splits,
+    }

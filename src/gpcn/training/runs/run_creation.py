@@ -1,0 +1,143 @@
+"""A run's folder begins, or is found again: what it must know of its graph, and that both belong together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpcn.data.packed_text import write_node_ids
+from gpcn.errors import ConfigError
+from gpcn.files.atomic import write_json
+from gpcn.files.sealed import file_digest, write_sealed
+from gpcn.graph import Graph
+from gpcn.training import checkpoint
+from gpcn.training.config import TrainConfig
+from gpcn.training.problem import Structure
+from gpcn.training.runs.folders import refuse_other_kinds, with_relative_paths
+from gpcn.training.runs.profile import profile_of
+from gpcn.training.runs.run import Run
+
+
+def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
+    """What a run must know of its graph."""
+    structure = Structure.of(graph)
+    return {
+        "name": graph.name,
+        "metric": graph.metric,
+        "fingerprint": graph.fingerprint(),
+        "names": names_digest(graph),
+        "nodes": graph.num_nodes,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "positive": graph.positive,
+        "label_names": graph.label_names,
+        "feature_names": graph.feature_names,
+        "directed": structure.directed,
+        "relations": list(structure.relations),
+        "preparation": graph.preparation.to_json() if graph.preparation else None,
+        "source": source,
+    }
+
+
+def names_digest(graph: Graph) -> str:
+    """A checksum of all that is called something in `graph`: nodes, classes, features."""
+    names = [graph.node_ids, graph.label_names, graph.feature_names]
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()
+
+
+def open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
+    """The run in `path`, checked to be of this graph and configuration; a new one where there is none."""
+    refuse_other_kinds(path, "config.json")
+    if (path / "config.json").exists():
+        run = Run.open(path)
+        if run.config.canonical() != config.canonical():
+            changed = "; ".join(run.config.differences(config)[:3])
+            raise ConfigError(f"{path} holds another configuration ({changed}); choose another --out")
+        _check_same_graph(run, graph)
+        _tidy(path)
+        return _moved(run, source)
+    described = describe(graph, with_relative_paths(source, path)) | {"profile": profile_of(graph)}
+    return create(path, config, json.loads(json.dumps(described)), graph.node_ids)
+
+
+def create(path: Path, config: TrainConfig, about: dict[str, Any], node_ids: Sequence[str] | None = None) -> Run:
+    """A new run of a graph that `about` describes."""
+    write_json(path / "environment.json", _environment())
+    (path / "node_ids.npz").unlink(missing_ok=True)  # of a run that was killed before it began
+    if node_ids is not None:
+        write_node_ids(node_ids, path / "node_ids.npz")
+    files = {name: file_digest(path / name) for name in ("environment.json", "node_ids.npz") if (path / name).exists()}
+    run = Run(path, config, about, files=files)
+    _write_config(run)
+    return run
+
+
+def name_nodes(run: Run, node_ids: Sequence[str]) -> Run:
+    """The run with the names of its nodes, which were not at hand when it was created."""
+    write_node_ids(node_ids, run.path / "node_ids.npz")
+    named = replace(run, files={**run.files, "node_ids.npz": file_digest(run.path / "node_ids.npz")})
+    _write_config(named)
+    return named
+
+
+def _check_same_graph(run: Run, graph: Graph) -> None:
+    about = json.loads(json.dumps(describe(graph, None)))
+    if any(run.graph.get(key) != about[key] for key in ("fingerprint", "metric", "classes", "features")):
+        raise ConfigError(f"{run.path} was trained on another graph than this {graph.name}; choose another --out")
+    ids = None if graph.node_ids is None else list(graph.node_ids)
+    renamed = {
+        "classes": run.graph["label_names"] != about["label_names"],
+        "features": run.graph["feature_names"] != about["feature_names"],
+        "nodes": run.node_ids() != ids,
+    }
+    changed = [things for things, differ in renamed.items() if differ]
+    if changed:
+        raise ConfigError(
+            f"{run.path} was trained on another graph than this {graph.name}: its {' and '.join(changed)} have other "
+            "names; choose another --out"
+        )
+
+
+def _moved(run: Run, source: dict[str, Any] | None) -> Run:
+    """The run, which from now on finds its graph where it was found this time."""
+    current = json.loads(json.dumps(with_relative_paths(source, run.path)))
+    if current is None or current == run.graph.get("source"):
+        return run
+    found_here = replace(run, graph={**run.graph, "source": current})
+    _write_config(found_here)
+    return found_here
+
+
+def _write_config(run: Run) -> None:
+    payload = {"format": run.version, "config": run.config.to_json(), "graph": run.graph, "files": dict(run.files)}
+    write_sealed(run.path / "config.json", payload, indent=1)
+
+
+def _tidy(path: Path) -> None:
+    """Take away what a kill left behind: half-written files, and checkpoints of splits that are done."""
+    for leftover in path.rglob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+    for done in path.glob("split-*/result.json"):
+        checkpoint.remove(done.parent, "checkpoint")
+
+
+def _environment() -> dict[str, Any]:
+    import torch
+
+    return {
+        "gpcn": metadata.version("gpcn"),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+    }

@@ -1,0 +1,91 @@
+"""Train a configuration on splits of a graph, and keep what comes of it in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpcn.errors import ConfigError, DataError
+from gpcn.files.locking import locked
+from gpcn.files.sealed import FORMAT, write_sealed
+from gpcn.graph import Graph
+from gpcn.training.config import TrainConfig
+from gpcn.training.processes import parallel
+from gpcn.training.processes.parallel import Helpers, Tick
+from gpcn.training.runs.run import Run, summary
+from gpcn.training.runs.run_creation import describe, open_or_create
+
+__all__ = ["Run", "check_splits", "train"]
+
+
+def train(
+    graph: Graph,
+    config: TrainConfig,
+    *,
+    out: str | Path | None = None,
+    splits: Sequence[int] | None = None,
+    jobs: int | None = 1,
+    device: str = "auto",
+    save_every: float = 10.0,
+    source: dict[str, Any] | None = None,
+    tick: Callable[[Tick], None] | None = None,
+    helpers: Helpers | None = None,
+) -> dict[str, Any]:
+    """Train `config` on the given `splits` of `graph` (default: all) and summarize.
+
+    Args:
+        graph: what to train on.
+        config: what to train.
+        out: the run's folder; without one nothing is kept and each split's result carries its `probabilities`.
+        splits: numbers of splits.
+        jobs: splits at once, one in this process and each other in one of its own; `None`: as many as cores allow,
+            started only when they pay. More than one needs the usual `if __name__ == "__main__":` in scripts.
+        device: `auto`, `cpu` or `cuda`.
+        save_every: seconds between checkpoints.
+        source: where the graph came from, for prediction later.
+        tick: called with progress.
+        helpers: processes to share the work with, kept for what follows on the same graph.
+
+    Returns:
+        `metric, model, test_mean, test_std, val_mean, splits: [{split, seed, test, val, epochs, seconds, ...}]`.
+    """
+    from gpcn.training.problem import choose_device
+
+    if not isinstance(graph, Graph):
+        raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, such as gpcn.load gives")
+    if not isinstance(config, TrainConfig):
+        raise ConfigError(f"config is {config!r:.80}; expected a TrainConfig, such as TrainConfig.of('gpcn')")
+    numbers = check_splits(graph, splits)
+    kind = choose_device(device).type
+    threads = parallel.threads_for(graph, config)
+    options: dict[str, Any] = {"threads": threads, "device": kind, "save_every": save_every, "tick": tick}
+    options |= {"helpers": helpers, "at_once": jobs is not None}
+    if out is None:
+        no_folders: dict[int, Path | None] = dict.fromkeys(numbers)
+        many = parallel.jobs_for(jobs, len(numbers), threads)
+        outcomes = parallel.run_all(graph, config, numbers, no_folders, jobs=many, **options)
+        return summary(config, describe(graph, source), [outcomes[number] for number in numbers])
+    path = Path(out)
+    with locked(path):
+        run = open_or_create(path, graph, config, source)
+        missing = [number for number in numbers if run.outcome(number) is None]
+        many = parallel.jobs_for(jobs, len(missing), threads)
+        folders: dict[int, Path | None] = {number: run.folder(number) for number in missing}
+        if missing:
+            parallel.run_all(graph, config, missing, folders, jobs=many, identity=run.identity, **options)
+        write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
+        return run.result(numbers)
+
+
+def check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
+    """The numbers of the splits that are meant, all of them by default."""
+    if not graph.splits:
+        raise DataError(f"{graph.name} has no splits; add a split column, or random ones with --random-splits 5")
+    numbers = list(range(len(graph.splits))) if splits is None else sorted(set(splits))
+    if not numbers:
+        raise ConfigError(f"no split is named; expected some of 0 to {len(graph.splits) - 1}, or None for all")
+    for number in numbers:
+        if not 0 <= number < len(graph.splits):
+            raise ConfigError(f"there is no split {number}; {graph.name} has splits 0 to {len(graph.splits) - 1}")
+    return numbers

@@ -1,0 +1,1 @@
+"""How good predictions are: metrics, evaluation, and models compared on the same splits."""

@@ -1,0 +1,55 @@
+"""A folder of runs on one graph, as `gpcn compare --out` writes it: ranked again from what the runs kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpcn.errors import CheckpointError, DataError
+from gpcn.training.runs.folders import runs_in
+from gpcn.training.runs.run import Run
+from gpcn.training.scores.comparison import compare_finished
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Runs with a finished split, by the names of their folders; `unfinished` names the others.
+
+    `table` is what `training.scores.comparison.compare_finished` gives, its models called like the folders.
+    """
+
+    runs: dict[str, Run]
+    results: dict[str, dict[str, Any]]
+    table: dict[str, Any]
+    unfinished: tuple[str, ...]
+
+    @property
+    def best(self) -> str:
+        """The one with the best mean on validation nodes; the first, where no score there is defined."""
+        return str(self.table["chosen_on_validation"] or next(iter(self.runs)))
+
+
+def read_comparison(path: Path) -> ComparedRuns:
+    """The comparison in `path`, whose runs must be on one graph and judged by one metric."""
+    opened = {folder.resolve().name: Run.open(folder) for folder in runs_in(path)}
+    runs = {name: run for name, run in opened.items() if run.finished()}
+    if not runs:
+        raise CheckpointError(
+            f"{path} has no run with a finished split; run the same gpcn compare command to finish it"
+        )
+    (first_name, first), *others = runs.items()
+    for name, run in others:
+        if run.graph["fingerprint"] != first.graph["fingerprint"]:
+            raise DataError(
+                f"{path} holds runs on different graphs ({first_name}: {first.graph['name']}, {name}: "
+                f"{run.graph['name']}, or other splits of it); expected one graph; take them one by one"
+            )
+        if run.graph["metric"] != first.graph["metric"]:
+            raise DataError(
+                f"{path} holds runs judged by different metrics ({first_name}: {first.graph['metric']}, "
+                f"{name}: {run.graph['metric']}); expected one metric; take them one by one"
+            )
+    results = {name: run.result() for name, run in runs.items()}
+    table = compare_finished([{**result, "model": name} for name, result in results.items()], first.positive())
+    return ComparedRuns(runs, results, table, tuple(name for name in opened if name not in runs))

@@ -1,0 +1,108 @@
+"""Several models on the same splits of one graph: differences to the best, tested, and the majority as reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpcn.graph import Graph
+from gpcn.graph.metric_choice import positive_class
+from gpcn.training.scores.evaluation import compare_pairs, summarize
+from gpcn.training.scores.metrics import gain, majority_score
+
+MAJORITY = "majority"
+"""The name of the row for who knows the class shares of the training nodes and nothing else."""
+
+
+def compare(graph: Graph, results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rows sorted by mean test score, each with its difference to the best over the same splits.
+
+    The best is the one with the best mean on *validation* nodes, so that the reference is not chosen on test nodes;
+    where no model has a score there (ROC-AUC of nodes of one class), none is, and `chosen_on_validation` is `None`.
+    The row `majority` is what the class shares of the training nodes alone achieve; it is never the best, and every
+    row says whether it `beats_majority` in its mean test score (`None` where one of the two is undefined).
+    """
+    share = float(np.mean([split.test.size / (split.test.size + split.train.size) for split in graph.splits]))
+    return {"graph": graph.name, "metric": graph.metric, **_ranked(results, graph.metric, share, graph.positive)}
+
+
+def compare_finished(results: list[dict[str, Any]], positive: int | None = None) -> dict[str, Any]:
+    """The same from results alone, where the graph is not at hand: their splits say how many nodes each part has.
+
+    `positive` is the class that F1 and average precision of two classes are about (the rarer one where not given).
+    """
+    sizes = [
+        [sum(split["metrics"][role]["support"]) for role in ("train", "test")]
+        for result in results
+        for split in result["splits"]
+    ]
+    share = float(np.mean([test / (test + train) for train, test in sizes]))
+    metric = results[0]["metric"]
+    return {"graph": results[0]["graph"], "metric": metric, **_ranked(results, metric, share, positive)}
+
+
+def rarer_class(splits: list[dict[str, Any]]) -> int | None:
+    """Of two classes the rarer one among the nodes of a run's finished splits; `None` with more classes."""
+    parts = [split["metrics"][role]["support"] for split in splits for role in ("train", "val", "test")]
+    counts = np.sum(parts, axis=0)
+    return positive_class(np.repeat(np.arange(counts.size), counts), counts.size)
+
+
+def _ranked(results: list[dict[str, Any]], metric: str, share: float, positive: int | None) -> dict[str, Any]:
+    majority = majority_result(results, metric, positive)
+    ranked = sorted([*results, majority], key=lambda result: gain(metric, result["test_mean"]), reverse=True)
+    scored = [result for result in results if result["val_mean"] is not None]
+    best = max(scored, key=lambda result: gain(metric, result["val_mean"]), default=None)
+    rows = []
+    for result in ranked:
+        row = {key: result[key] for key in ("model", "test_mean", "test_std", "val_mean", "seconds", "parameters")}
+        row["splits"] = [
+            {key: split[key] for key in ("split", "test", "val", "epochs", "seconds")} for split in result["splits"]
+        ]
+        row["against_best"] = None if best is None or result is best else _paired(result, best, share)
+        row["best"] = result is best
+        row["reference"] = result is majority
+        row["beats_majority"] = _beats(result, majority, metric)
+        rows.append(row)
+    return {"chosen_on_validation": None if best is None else best["model"], "models": rows}
+
+
+def _beats(result: dict[str, Any], majority: dict[str, Any], metric: str) -> bool | None:
+    """Whether the mean is better, over the splits that both have."""
+    both = {split["split"] for split in result["splits"]}
+    mean, _ = summarize([split["test"] for split in majority["splits"] if split["split"] in both])
+    if mean is None or result["test_mean"] is None:
+        return None
+    return gain(metric, result["test_mean"]) > gain(metric, mean)
+
+
+def majority_result(results: list[dict[str, Any]], metric: str, positive: int | None) -> dict[str, Any]:
+    """As `train` gives it, for all splits that some model has; nothing is trained."""
+    finished = {split["split"]: split["metrics"] for result in results for split in result["splits"]}
+    if positive is None:
+        positive = rarer_class(results[0]["splits"])
+    splits = []
+    for number, parts in sorted(finished.items()):
+        train = np.array(parts["train"]["support"])
+        scores = {
+            role: majority_score(train, np.array(parts[role]["support"]), metric, positive) for role in ("test", "val")
+        }
+        splits.append({"split": number, **scores, "epochs": 0, "seconds": 0.0})
+    test_mean, test_std = summarize([split["test"] for split in splits])
+    val_mean, _ = summarize([split["val"] for split in splits])
+    means = {"test_mean": test_mean, "test_std": test_std, "val_mean": val_mean}
+    return {"model": MAJORITY, **means, "seconds": 0.0, "parameters": 0, "splits": splits}
+
+
+def _paired(first: dict[str, Any], second: dict[str, Any], share: float) -> dict[str, Any] | None:
+    other = {split["split"]: split["test"] for split in second["splits"]}
+    pairs = [
+        (split["test"], other[split["split"]])
+        for split in first["splits"]
+        if split["test"] is not None and other.get(split["split"]) is not None
+    ]
+    if not pairs:
+        return None
+    first_scores, second_scores = zip(*pairs, strict=True)
+    return compare_pairs(first_scores, second_scores, share)

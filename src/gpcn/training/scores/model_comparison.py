@@ -1,0 +1,65 @@
+"""Several models trained on the same splits of one graph, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+from gpcn.training.config import TrainConfig, setting_names
+from gpcn.training.processes.parallel import Helpers, Tick
+from gpcn.training.runs.folders import refuse_other_kinds
+from gpcn.training.runs.training import train
+from gpcn.training.scores.comparison import MAJORITY, compare
+from gpcn.training.usual import usual_settings
+
+USUAL_MODELS = ("logistic", "trees", "link", "gcn", "gpcn", "gpcn-link", "multi-gpcn", "multi-gpcn-link", "deep-gpcn")
+"""What is compared where nobody says what."""
+Progress: TypeAlias = Callable[[str, str], AbstractContextManager[Callable[[Tick], None] | None]]
+
+
+def train_models(
+    graph: Graph,
+    models: Sequence[str],
+    settings: dict[str, Any],
+    *,
+    out: Path | None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Train every one of `models` and compare; settings that no model has are refused.
+
+    Args:
+        graph: what to train on.
+        models: names that `gpcn models` lists; the majority, which is always compared with, may be among them.
+        settings: what to set; it applies to every model that has it.
+        out: a folder for a run per model; without one nothing is kept.
+        seed: decides every random draw.
+        progress: called with model and metric, gives a context in which that model trains and what to tell of it.
+        options: as for `training.runs.training.train`.
+
+    Returns:
+        What `training.scores.comparison.compare` gives.
+    """
+    names = list(dict.fromkeys(name for name in models if name != MAJORITY))
+    if not names:
+        raise ConfigError("--models names no model; expected names such as mlp,gpcn")
+    available = {name: setting_names(name) for name in names}
+    stray = [key for key in settings if not any(key in allowed for allowed in available.values())]
+    if stray:
+        raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")
+    if out is not None:
+        refuse_other_kinds(out)
+    results = []
+    with Helpers(graph) as helpers:
+        for helpers.ahead, name in zip(reversed(range(len(names))), names, strict=True):
+            chosen = {key: value for key, value in settings.items() if key in available[name]}
+            config = TrainConfig.of(name, seed=seed, **{**usual_settings(graph, name), **chosen})
+            folder = None if out is None else out / name
+            with nullcontext() if progress is None else progress(name, graph.metric) as tick:
+                results.append(train(graph, config, out=folder, tick=tick, helpers=helpers, **options))
+    return compare(graph, results)
