@@ -116,8 +116,8 @@ def main() -> None:
             if options.defaults:
                 measure_defaults(dataset, split, options.results)
                 continue
-            known = rows.read(table, COLUMNS)
-            if any((row["dataset"], row["split"]) == (dataset, str(split)) for row in known):
+            existing = rows.read(table, COLUMNS)
+            if any((row["dataset"], row["split"]) == (dataset, str(split)) for row in existing):
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 target = Path(folder) / "portfolio.json"

@@ -157,7 +157,7 @@ def orders(graph: Graph, name: str, seconds: float) -> list[dict[str, Any]]:
     for width in ORDER_WIDTHS:
         taken = best_times([sparse_kernel(operator, width) for operator in operators.values()], seconds)
         rows.append(
-            {"dataset": name, "width": width, **dict(zip(operators, (1e3 * each for each in taken), strict=True))}
+            {"dataset": name, "width": width, **dict(zip(operators, (1e3 * seconds for seconds in taken), strict=True))}
         )
     return rows
 

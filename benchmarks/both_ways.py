@@ -38,7 +38,7 @@ def shortest(datasets: Sequence[str]) -> list[Cell]:
     """The committed cell of each model and dataset that took the least time."""
     table = rows.read(RESULTS / "reproduction.csv", rows.REPRODUCTION)
     seconds = {tuple(row[key] for key in KEY): float(row["seconds"]) for row in table if row["mean"]}
-    found = []
+    chosen = []
     for dataset in datasets:
         for method in FAMILY:
             committed = {
@@ -47,8 +47,8 @@ def shortest(datasets: Sequence[str]) -> list[Cell]:
                 if (key := (dataset, method, cell.recipe.origin)) in seconds
             }
             if committed:
-                found.append(committed[min(committed)])
-    return found
+                chosen.append(committed[min(committed)])
+    return chosen
 
 
 def compare(cell: Cell, evaluations: Evaluations, count: int) -> dict[str, Any]:

@@ -133,16 +133,16 @@ def row(
 
 
 def cases(datasets: list[str], models: list[str]) -> list[tuple[str, str, Settings]]:
-    found: list[tuple[str, str, Settings]] = []
+    cases: list[tuple[str, str, Settings]] = []
     for dataset in datasets:
         if dataset == "million":
-            found += [(dataset, name, MILLION) for name in models if name in ("gpcn", "gpcn-link")]
+            cases += [(dataset, name, MILLION) for name in models if name in ("gpcn", "gpcn-link")]
             continue
         for name in models:
             points = [PAPER[dataset, name]] if (dataset, name) in PAPER else []
             points += EXTRA.get((dataset, name), []) + BANKS.get((dataset, name), [])
-            found += [(dataset, name, settings) for settings in points]
-    return found
+            cases += [(dataset, name, settings) for settings in points]
+    return cases
 
 
 def resumed(settings: dict[str, Any]) -> list[dict[str, Any]]:
@@ -211,13 +211,13 @@ def main() -> None:
         PARTIAL.unlink(missing_ok=True)
 
 
-def line(found: dict[str, Any]) -> str:
+def line(row: dict[str, Any]) -> str:
     def show(value: float | None) -> str:
         return "-" if value is None else f"{value:.1f}"
 
-    numbers = " ".join(f"{kind} {show(found[f'{kind}_ms'])}" for kind in KINDS)
-    ratios = f"x{show(found['speedup_published'])} published, {show(found['over_floor'])} over floor"
-    what = f"{found['dataset']} {found['model']} h={found['hidden']} L={found['layers']} p={found['dropout']}"
+    numbers = " ".join(f"{kind} {show(row[f'{kind}_ms'])}" for kind in KINDS)
+    ratios = f"x{show(row['speedup_published'])} published, {show(row['over_floor'])} over floor"
+    what = f"{row['dataset']} {row['model']} h={row['hidden']} L={row['layers']} p={row['dropout']}"
     return f"{what}: {numbers} ms, {ratios}"
 
 

@@ -48,8 +48,8 @@ def stacked(problem: Problem, trainers: list[Trainer]) -> Callable[[], object]:
     optimizer = torch.optim.Adam(list(weights.values()), lr=0.01, fused=True)
     first = trainers[0]
 
-    def logits_of(mine: Any, extra: Any) -> Any:
-        return torch.func.functional_call(models[0], (mine, extra), (problem.x, problem.adjacency))
+    def logits_of(parameters: Any, extra: Any) -> Any:
+        return torch.func.functional_call(models[0], (parameters, extra), (problem.x, problem.adjacency))
 
     def step() -> object:
         logits = torch.func.vmap(logits_of)(weights, buffers)
@@ -73,8 +73,8 @@ def measure(dataset: str, shape: tuple[int, int, int], copies: int) -> dict[str,
     settings = {"hidden": hidden, "layers": layers, "mlp_layers": depth, "dropout": 0.0, "epochs": 10**6}
 
     def trainers() -> list[Trainer]:
-        made = [TrainConfig.of("gpcn", seed=seed, patience=10**6, **settings) for seed in range(copies)]
-        return [Trainer(problem, config, graph.splits[0], 0) for config in made]
+        configs = [TrainConfig.of("gpcn", seed=seed, patience=10**6, **settings) for seed in range(copies)]
+        return [Trainer(problem, config, graph.splits[0], 0) for config in configs]
 
     problem = Problem.of(graph, TrainConfig.of("gpcn", **settings))
     one_by_one = trainers()

@@ -60,8 +60,10 @@ def reproduction_table(rows: list[dict[str, Any]], total: dict[str, float]) -> s
     """Per dataset, the four models together."""
     lines = ["| dataset | epochs | ours, min | as published, min | speed-up |", "| --- |" + " ---: |" * 4]
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        mine = [row for row in rows if row["dataset"] == dataset]
-        lines.append(_minutes(dataset, {key: sum(row[key] for row in mine) for key in total if key != "speedup"}))
+        rows_of_dataset = [row for row in rows if row["dataset"] == dataset]
+        lines.append(
+            _minutes(dataset, {key: sum(row[key] for row in rows_of_dataset) for key in total if key != "speedup"})
+        )
     return "\n".join([*lines, _minutes("**all**", total)])
 
 
@@ -75,10 +77,10 @@ def search_table(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         equal = f"{row['per_minute']:.0f} | {row['published_per_minute']:.1f} | **{row['speedup']:.1f}×**"
         job = f"{row['study_s']:.0f} | {row['job_published_s']:,.0f} | **{row['job_speedup']:.0f}×**"
-        place = f"{row['place']} of {row['configurations']}, {row['behind']:.2f} points behind"
+        rank = f"{row['place']} of {row['configurations']}, {row['behind']:.2f} points behind"
         if row["place"] == 1:
-            place = f"1 of {row['configurations']}"
-        lines.append(f"| {row['dataset']} | {row['space']} | {equal} | {row['two_jobs']:.2f}× | {job} | {place} |")
+            rank = f"1 of {row['configurations']}"
+        lines.append(f"| {row['dataset']} | {row['space']} | {equal} | {row['two_jobs']:.2f}× | {job} | {rank} |")
     return "\n".join(lines)
 
 

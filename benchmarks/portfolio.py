@@ -82,8 +82,8 @@ def pool(seed: int = 0, *, neighbours: bool = True) -> list[Entry]:
 
 def evaluate(dataset: str, entries: Sequence[Entry], seconds: float, table: Path) -> None:
     """Everything that is missing of one graph."""
-    known = {row["title"] for row in rows.read(table, COLUMNS) if row["dataset"] == dataset}
-    missing = [entry for entry in entries if entry.title not in known]
+    evaluated = {row["title"] for row in rows.read(table, COLUMNS) if row["dataset"] == dataset}
+    missing = [entry for entry in entries if entry.title not in evaluated]
     if not missing:
         return
     graph = graph_called(dataset)
@@ -135,14 +135,16 @@ def build(table: Sequence[dict[str, Any]], without: str | None = None, size: int
     order = [titles.index(title) for title in FIRST if title in titles]
     reached = np.min(regret[order], axis=0) if order else np.ones(len(graphs))
     while len(order) < min(size, len(titles)):
-        left = [index for index in range(len(titles)) if index not in order]
-        gained = [(reached - np.minimum(reached, regret[index])).sum() for index in left]
-        value = [worth / (1 + seconds[index]) ** PATIENCE_FOR_TIME for worth, index in zip(gained, left, strict=True)]
+        untried = [index for index in range(len(titles)) if index not in order]
+        gained = [(reached - np.minimum(reached, regret[index])).sum() for index in untried]
+        value = [
+            worth / (1 + seconds[index]) ** PATIENCE_FOR_TIME for worth, index in zip(gained, untried, strict=True)
+        ]
         if max(gained) > 0:
-            chosen = left[int(np.argmax(value))]
+            chosen = untried[int(np.argmax(value))]
         else:  # nothing is better anywhere: models that are not there yet, then what is good on average
             present = {entries[titles[index]].model for index in order}
-            chosen = min(left, key=lambda index: (entries[titles[index]].model in present, regret[index].mean()))
+            chosen = min(untried, key=lambda index: (entries[titles[index]].model in present, regret[index].mean()))
         order.append(chosen)
         reached = np.minimum(reached, regret[chosen])
     return [entries[titles[index]] for index in order]

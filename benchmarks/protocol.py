@@ -35,7 +35,7 @@ def measure(dataset: str, epochs: int, full: bool) -> dict[str, Any]:
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        found = train(graph, config, out=Path(folder) / "run", jobs=None)
+        result = train(graph, config, out=Path(folder) / "run", jobs=None)
         ours = time.perf_counter() - start
     count = len(graph.splits) if full else 1
     start = time.perf_counter()
@@ -46,7 +46,7 @@ def measure(dataset: str, epochs: int, full: bool) -> dict[str, Any]:
     published = (time.perf_counter() - start) * len(graph.splits) / count
     return {
         "dataset": dataset, "splits": len(graph.splits), "epochs": epochs, "ours_s": ours, "published_s": published,
-        "speedup": published / ours, "published_splits_timed": count, "test_mean": found["test_mean"],
+        "speedup": published / ours, "published_splits_timed": count, "test_mean": result["test_mean"],
     }  # fmt: skip
 
 

@@ -32,9 +32,9 @@ CORES = 2
 
 
 def measure(dataset: str, method: str, rounds: int, splits: list[dict[str, str]]) -> dict[str, Any]:
-    graph, found = load(dataset), recipe(method, dataset, "paper")
-    assert found is not None
-    config = found.config()
+    graph, settings = load(dataset), recipe(method, dataset, "paper")
+    assert settings is not None
+    config = settings.config()
     settings = tuple(config[name] for name in ("hidden", "layers", "mlp_layers", "gamma", "dropout"))
     times: dict[str, list[float]] = {"ours": [], "published": []}
     runs = {kind: contender(kind, method, graph, settings) for kind in times}  # type: ignore[arg-type]
@@ -45,12 +45,12 @@ def measure(dataset: str, method: str, rounds: int, splits: list[dict[str, str]]
             run()
             if turn:
                 times[kind].append(time.perf_counter() - start)
-    mine = [row for row in splits if (row["dataset"], row["method"], row["recipe"]) == (dataset, method, "paper")]
-    epochs = sum(int(row["epochs"]) for row in mine)
-    medians = {f"{kind}_ms": 1000 * statistics.median(each) for kind, each in times.items()}
+    cells = [row for row in splits if (row["dataset"], row["method"], row["recipe"]) == (dataset, method, "paper")]
+    epochs = sum(int(row["epochs"]) for row in cells)
+    medians = {f"{kind}_ms": 1000 * statistics.median(seconds) for kind, seconds in times.items()}
     return {
         "dataset": dataset, "method": method, **medians, "epochs": epochs,
-        "ours_s": sum(float(row["seconds"]) for row in mine) / CORES,
+        "ours_s": sum(float(row["seconds"]) for row in cells) / CORES,
         "published_s": epochs * medians["published_ms"] / 1000,
     }  # fmt: skip
 

@@ -95,11 +95,11 @@ def job(graph: Graph, space: Space, points: list[dict[str, Any]], epochs: int, t
     tasks = [Task(number, space.config(point), split) for number, point in enumerate(points) for split in splits]
     full, outcomes = ours(two, tasks)
     means = {
-        number: max(float(np.mean([each[rule] for each in mine])) for rule in RULES)
-        for number, mine in outcomes.items()
+        number: max(float(np.mean([outcome[rule] for outcome in trial_outcomes])) for rule in RULES)
+        for number, trial_outcomes in outcomes.items()
     }
-    place = 1 + sum(mean > means[chosen] for mean in means.values())
-    return {"study_s": seconds, "in_full_s": full, "place": place, "behind": max(means.values()) - means[chosen]}
+    rank = 1 + sum(mean > means[chosen] for mean in means.values())
+    return {"study_s": seconds, "in_full_s": full, "place": rank, "behind": max(means.values()) - means[chosen]}
 
 
 def measure(dataset: str, kind: str, epochs: int, sample: int) -> dict[str, Any]:
@@ -109,19 +109,19 @@ def measure(dataset: str, kind: str, epochs: int, sample: int) -> dict[str, Any]
     executors = {jobs: LocalExecutor(graph, jobs) for jobs in (1, 2)}
     try:
         timed = [[ours(executors[jobs], tasks)[0] for jobs in (1, 2)] for _ in range(REPEAT)]
-        one_s, two_s = (float(np.median([pair[place] for pair in timed])) for place in (0, 1))
-        found = job(graph, space, points, epochs, executors[2])
+        one_s, two_s = (float(np.median([pair[index] for pair in timed])) for index in (0, 1))
+        study_row = job(graph, space, points, epochs, executors[2])
     finally:
         for executor in executors.values():
             executor.close()
-    each = published(graph, [task for task in tasks if task.split == EQUAL_WORK[0]], sample)
-    loop = each * len(EQUAL_WORK)
+    seconds_per_split = published(graph, [task for task in tasks if task.split == EQUAL_WORK[0]], sample)
+    loop = seconds_per_split * len(EQUAL_WORK)
     return {
         "dataset": dataset, "space": kind, "configurations": len(points), "epochs": epochs, "commit": commit(),
         "jobs_1_s": one_s, "jobs_2_s": two_s, "two_jobs": one_s / two_s, "published_s": loop,
         "per_minute": 60 * len(tasks) / two_s, "published_per_minute": 60 * len(tasks) / loop, "speedup": loop / two_s,
-        "splits": len(graph.splits), **found, "job_published_s": each * len(graph.splits),
-        "job_speedup": each * len(graph.splits) / found["study_s"],
+        "splits": len(graph.splits), **study_row, "job_published_s": seconds_per_split * len(graph.splits),
+        "job_speedup": seconds_per_split * len(graph.splits) / study_row["study_s"],
     }  # fmt: skip
 
 
@@ -160,9 +160,9 @@ def main() -> None:
         rates = f"{row['per_minute']:.0f} evaluations a minute against {row['published_per_minute']:.1f}"
         print(f"{row['dataset']}, {row['space']} space: {rates}, {row['speedup']:.1f}x at equal work")
         print(f"  two jobs are {row['two_jobs']:.2f}x as fast as one")
-        asked = f"the best of {row['configurations']} over {row['splits']} splits"
+        goal = f"the best of {row['configurations']} over {row['splits']} splits"
         print(
-            f"  {asked}: {row['study_s']:.0f} s against {row['job_published_s']:.0f} s, {row['job_speedup']:.0f}x;",
+            f"  {goal}: {row['study_s']:.0f} s against {row['job_published_s']:.0f} s, {row['job_speedup']:.0f}x;",
             end=" ",
         )
         print(f"its choice is number {row['place']} of all, {row['behind']:.2f} points behind the first")

@@ -31,18 +31,18 @@ def measure(nodes: int) -> dict[str, Any]:
     matrix = normalized(Adjacency.of(graph))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    found = power_sums(matrix, POWERS, method="lanczos")
+    estimate = power_sums(matrix, POWERS, method="lanczos")
     seconds = time.perf_counter() - start
     row: dict[str, Any] = {
         "nodes": nodes, "links": int(graph.adjacency.nnz), "lanczos_s": seconds,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "peak_before_mb": before / 1024,
-        "relative_errors": (found.errors[1:] / found.values[1:]).tolist(),
+        "relative_errors": (estimate.errors[1:] / estimate.values[1:]).tolist(),
     }  # fmt: skip
     if nodes <= EXACT_UP_TO:
         start = time.perf_counter()
         exact = power_sums(matrix, POWERS, method="exact")
         row["exact_s"] = time.perf_counter() - start
-        row["differences"] = (abs(found.values - exact.values) / exact.values)[1:].tolist()
+        row["differences"] = (abs(estimate.values - exact.values) / exact.values)[1:].tolist()
     return row
 
 

@@ -55,8 +55,10 @@ def dataset_table(facts: Facts) -> str:
     columns = SIZES | AGREEMENT
     lines = ["| dataset | " + " | ".join(columns.values()) + " | test nodes with a duplicate in train |"]
     lines.append("| --- |" + " ---: |" * (len(columns) + 1))
-    for name, mine in facts.items():
-        lines.append(f"| {name} | " + " | ".join(_cell(mine[key]) for key in columns) + f" | {_leak(mine):.0%} |")
+    for name, statistics in facts.items():
+        lines.append(
+            f"| {name} | " + " | ".join(_cell(statistics[key]) for key in columns) + f" | {_leak(statistics):.0%} |"
+        )
     return "\n".join(lines)
 
 
@@ -77,10 +79,12 @@ def measured_table(facts: Facts) -> str:
     """Homophily, self-loops, splits and leaks of every dataset at hand."""
     lines = ["| dataset | " + " | ".join(AGREEMENT.values()) + " | self-loops | first split | duplicates |"]
     lines.append("| --- |" + " ---: |" * (len(AGREEMENT) + 3))
-    for name, mine in facts.items():
-        agreement = " | ".join(_cell(mine[key]) for key in AGREEMENT)
-        first = " / ".join(_cell(size) for size in mine["split_sizes"][0].values())
-        lines.append(f"| {name} | {agreement} | {_cell(mine['self_loops'])} | {first} | {_leak(mine):.0%} |")
+    for name, statistics in facts.items():
+        agreement = " | ".join(_cell(statistics[key]) for key in AGREEMENT)
+        first = " / ".join(_cell(size) for size in statistics["split_sizes"][0].values())
+        lines.append(
+            f"| {name} | {agreement} | {_cell(statistics['self_loops'])} | {first} | {_leak(statistics):.0%} |"
+        )
     return "\n".join(lines)
 
 
@@ -89,8 +93,9 @@ def dataset_notes(facts: Facts) -> str:
     lines = ["| dataset | what to know | source |", "| --- | --- | --- |"]
     licences: dict[str, list[str]] = {}
     for entry in map(catalog.entry, catalog.names()):
-        known = [entry.note, *(f"`gpcn inspect`: {each}" for each in facts.get(entry.name, {}).get("warnings", ()))]
-        lines.append(f"| {entry.name} | {'<br>'.join(each for each in known if each) or '–'} | {entry.citation} |")
+        warnings = facts.get(entry.name, {}).get("warnings", ())
+        remarks = [entry.note, *(f"`gpcn inspect`: {warning}" for warning in warnings)]
+        lines.append(f"| {entry.name} | {'<br>'.join(filter(None, remarks)) or '–'} | {entry.citation} |")
         licences.setdefault(entry.licence, []).append(entry.name)
     stated = [f"- {licence[0].upper()}{licence[1:]}: {', '.join(names)}." for licence, names in licences.items()]
     return "\n".join([*lines, "", "Licences:", "", *stated])
