@@ -50,18 +50,18 @@ def room(path: Path) -> str:
 
 
 def imports(path: Path) -> set[str]:
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require":
-            found |= {argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)}
+            modules |= {argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)}
         elif isinstance(node, ast.ImportFrom) and node.module:
             if node.module == "gpcn":
-                found |= {f"gpcn.{alias.name}" for alias in node.names}
+                modules |= {f"gpcn.{alias.name}" for alias in node.names}
             else:
-                found.add(node.module)
-    return found
+                modules.add(node.module)
+    return modules
 
 
 FILES = sorted(SOURCE.rglob("*.py"))

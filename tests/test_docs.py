@@ -48,12 +48,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("module", [gpcn, gpcn.nn], ids=["gpcn", "gpcn.nn"])
 def test_every_public_name_is_in_the_reference(module: Any) -> None:
-    told = {
+    documented = {
         name
         for page in (ROOT / "docs" / "api").glob("*.md")
         for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)
     }
-    assert {f"{module.__name__}.{name}" for name in module.__all__} <= told
+    assert {f"{module.__name__}.{name}" for name in module.__all__} <= documented
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,8 @@ def generate() -> dict[str, Any]:
 
 
 def between(page: Path, marker: str) -> str:
-    (found,) = re.findall(f"<!-- {marker} -->\n\n(.*?)\n\n<!-- /{marker} -->", page.read_text(), re.DOTALL)
-    return str(found)
+    (content,) = re.findall(f"<!-- {marker} -->\n\n(.*?)\n\n<!-- /{marker} -->", page.read_text(), re.DOTALL)
+    return str(content)
 
 
 def test_the_table_of_datasets_is_the_catalogs(generate: dict[str, Any]) -> None:
@@ -132,8 +132,8 @@ def test_what_is_told_of_datasets_is_what_inspect_says(generate: dict[str, Any],
         (DATASETS, "measured", "measured_table"),
         (DATASETS, "notes", "dataset_notes"),
     ):
-        written, made = rows_by_dataset(between(page, marker)), rows_by_dataset(generate[make](facts))
-        assert {name: written[name] for name in both} == {name: made[name] for name in both}, "run: make docs-data"
+        written, generated = rows_by_dataset(between(page, marker)), rows_by_dataset(generate[make](facts))
+        assert {name: written[name] for name in both} == {name: generated[name] for name in both}, "run: make docs-data"
 
 
 def test_the_speed_in_the_readme_is_what_was_measured(generate: dict[str, Any]) -> None:

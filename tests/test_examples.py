@@ -14,6 +14,6 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"
 def test_examples_run_and_learn(path: Path) -> None:
     answer = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
-    found = re.search(r"test accuracy (\d\.\d+)", answer.stdout)
-    assert found is not None
-    assert float(found[1]) > 0.5
+    match = re.search(r"test accuracy (\d\.\d+)", answer.stdout)
+    assert match is not None
+    assert float(match[1]) > 0.5

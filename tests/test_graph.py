@@ -8,7 +8,7 @@ from gpcn import DataError, Graph, Split
 from tests.conftest import make_graph
 
 
-def test_sizes_of_a_directed_graph(small: Graph) -> None:
+def test_a_directed_graph_knows_its_sizes(small: Graph) -> None:
     assert (small.num_nodes, small.num_edges, small.num_features, small.num_classes) == (6, 6, 2, 2)
     assert small.directed
     assert small.labelled.tolist() == [0, 1, 2, 3, 4]
@@ -46,7 +46,7 @@ def test_the_givers_arrays_are_left_alone() -> None:
     assert graph.features.nnz == 1
 
 
-def test_indices_are_small() -> None:
+def test_indices_are_stored_in_32_bits() -> None:
     matrix = sp.csr_array(np.eye(6))
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
     graph = Graph(adjacency=matrix, features=np.zeros((6, 1)), labels=np.zeros(6, int))

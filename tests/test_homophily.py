@@ -9,7 +9,7 @@ from gpcn import Graph, homophily, inspect, synthesize
 from tests.conftest import make_graph
 
 
-def test_by_hand_on_a_path_of_two_classes() -> None:
+def test_measures_of_a_path_of_two_classes_are_those_by_hand() -> None:
     # 0-1-2-3 undirected, classes a a b b: edges aa, ab, bb
     ends = np.array([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
     graph = Graph.from_edges(ends, num_nodes=4, features=np.zeros((4, 1)), labels=np.array([0, 0, 1, 1]))
@@ -60,7 +60,7 @@ def test_measures_do_not_depend_on_the_order_of_nodes_and_classes(seed: int, dir
         assert getattr(first, measure) == pytest.approx(getattr(second, measure))
 
 
-def test_each_direction_by_hand() -> None:
+def test_measures_of_each_direction_are_those_by_hand() -> None:
     # 0 -> 2, 1 -> 2, 1 -> 3, 2 -> 0; classes a a b b, a node without links, one without a label
     ends = np.array([[0, 1, 1, 2, 5, 1], [2, 2, 3, 0, 0, 1]])
     labels = np.array([0, 0, 1, 1, 1, -1])

@@ -26,6 +26,6 @@ def test_type_checkers_see_the_same_names() -> None:
     assert imported == set(gpcn.__all__)
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = gpcn.nothing  # type: ignore[attr-defined]

@@ -49,7 +49,7 @@ def test_a_split_depends_on_its_number_and_seed_alone() -> None:
     assert not few[0].equals(other[0])
 
 
-def test_nonsense_is_refused() -> None:
+def test_splits_that_cannot_be_made_are_refused() -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         random_splits(GRAPH, count=0)
     with pytest.raises(ConfigError, match="leave no test nodes"):

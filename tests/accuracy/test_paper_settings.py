@@ -27,9 +27,9 @@ CASES = {  # dataset: model, settings of the paper's tables, what the paper leav
 @pytest.mark.slow
 @pytest.mark.mirror
 @pytest.mark.parametrize("name", CASES)
-def test_gpcn_with_the_papers_hyperparameters(name: str, load_dataset) -> None:
+def test_gpcn_reaches_its_accuracy_with_the_papers_hyperparameters(name: str, load_dataset) -> None:
     paper, ours, least = CASES[name]
     config = TrainConfig.of("gpcn", **({"hidden": 512, "weight_decay": 1e-3} | paper | ours))
-    found = train(load_dataset(name), config, jobs=None)
-    assert len(found["splits"]) == 10
-    assert found["test_mean"] >= least
+    result = train(load_dataset(name), config, jobs=None)
+    assert len(result["splits"]) == 10
+    assert result["test_mean"] >= least

@@ -50,7 +50,7 @@ def test_datasets_lists_every_entry(mirror: Path) -> None:
     assert "penn94" not in available
 
 
-def test_datasets_for_people() -> None:
+def test_datasets_prints_names_and_what_is_fetched_by_hand() -> None:
     answer = gpcn("datasets")
     assert answer.returncode == 0
     assert "roman-empire" in answer.stdout
@@ -58,7 +58,7 @@ def test_datasets_for_people() -> None:
 
 
 @pytest.mark.mirror
-def test_inspect_a_dataset(mirror: Path) -> None:
+def test_inspect_measures_a_benchmark_by_its_name(mirror: Path) -> None:
     facts = document("inspect", "chameleon", "--mirror", mirror)
     wanted = (
         "nodes edges features classes edge_homophily node_homophily class_insensitive_homophily adjusted_homophily "
@@ -88,18 +88,18 @@ def test_inspect_tells_what_each_direction_tells(tmp_path: Path) -> None:
 def test_the_direction_is_set_by_its_name_or_the_former_one(tmp_path: Path) -> None:
     save(synthesize(nodes=80, classes=2, degree=4, directed=True, splits=1), tmp_path / "g.npz")
     words = ("train", tmp_path / "g.npz", "--model", "gcn", "--set", "epochs=5", "--out", tmp_path / "run")
-    found = document(*words, "--set", "symmetrize=true")
-    assert document(*words, "--set", "direction=both") == found
+    result = document(*words, "--set", "symmetrize=true")
+    assert document(*words, "--set", "direction=both") == result
     assert "direction was both, now in" in refused(*words, "--set", "direction=in")
     assert "leave symmetrize out" in refused(*words, "--set", "direction=in", "--set", "symmetrize=true")
     compared = document(
         "compare", tmp_path / "g.npz", "--models", "gcn", "--set", "epochs=5", "--set", "symmetrize=true"
     )
     (row,) = (row for row in compared["models"] if row["model"] == "gcn")
-    assert row["test_mean"] == found["test_mean"]
+    assert row["test_mean"] == result["test_mean"]
 
 
-def test_inspect_ones_own_folder(folder: Path) -> None:
+def test_inspect_reads_a_folder_of_tables(folder: Path) -> None:
     facts = document("inspect", folder)
     assert (facts["nodes"], facts["unlabelled"], facts["name"]) == (80, 8, "synthetic-80")
 
@@ -113,20 +113,20 @@ def test_options_name_the_columns(folder: Path) -> None:
     assert (facts["features"], facts["splits"]) == (4, 1)  # and the two degrees
 
 
-def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
-    made = document("convert", folder, "--out", tmp_path / "g.npz", "--random-splits", 2, "--name", "my graph")
-    assert made["splits"] == 2
+def test_a_graph_converted_there_and_back_is_the_same(folder: Path, tmp_path: Path) -> None:
+    facts = document("convert", folder, "--out", tmp_path / "g.npz", "--random-splits", 2, "--name", "my graph")
+    assert facts["splits"] == 2
     graph = load(tmp_path / "g.npz")
     assert graph.name == "my graph"
-    assert made["fingerprint"] == graph.fingerprint()
+    assert facts["fingerprint"] == graph.fingerprint()
     again = document("convert", tmp_path / "g.npz", "--out", tmp_path / "tables")
-    assert again["fingerprint"] == made["fingerprint"]
+    assert again["fingerprint"] == facts["fingerprint"]
     assert load(tmp_path / "tables").equals(graph)
 
 
 def test_synth_writes_what_is_asked_for(tmp_path: Path) -> None:
-    made = document("synth", "--nodes", 200, "--homophily", 0.1, "--mixing", "ring", "--out", tmp_path / "s.npz")
-    assert made["nodes"] == 200
+    facts = document("synth", "--nodes", 200, "--homophily", 0.1, "--mixing", "ring", "--out", tmp_path / "s.npz")
+    assert facts["nodes"] == 200
     assert load(tmp_path / "s.npz").num_nodes == 200
 
 
@@ -150,13 +150,13 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
 TINY = ("--set", "hidden=8", "--set", "epochs=10", "--jobs", "1")
 
 
-def test_train_compare_predict(folder: Path, tmp_path: Path) -> None:
+def test_what_train_and_compare_write_predict_reads(folder: Path, tmp_path: Path) -> None:
     words = ("train", folder, "--model", "gpcn", *TINY, "--splits", "0,2-3", "--out", tmp_path / "run")
-    found = document(*words)
-    assert {"metric", "test_mean", "test_std", "splits"} <= found.keys()
-    assert [split["split"] for split in found["splits"]] == [0, 2, 3]
-    assert {"split", "seed", "test", "val", "epochs", "seconds"} <= found["splits"][0].keys()
-    assert document(*words) == found
+    result = document(*words)
+    assert {"metric", "test_mean", "test_std", "splits"} <= result.keys()
+    assert [split["split"] for split in result["splits"]] == [0, 2, 3]
+    assert {"split", "seed", "test", "val", "epochs", "seconds"} <= result["splits"][0].keys()
+    assert document(*words) == result
     predicted = document("predict", tmp_path / "run", "--unlabelled", "--out", tmp_path / "p.csv")
     assert predicted["predictions"] == 8
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 9
@@ -170,12 +170,12 @@ def test_train_compare_predict(folder: Path, tmp_path: Path) -> None:
     )
 
 
-def test_a_config_file_and_settings_on_top(folder: Path, tmp_path: Path) -> None:
+def test_settings_go_before_those_of_a_config_file(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('model = "sgc"\nepochs = 5\nlr = 0.5\n')
-    found = document("train", folder, "--config", tmp_path / "c.toml", "--set", "lr=0.1", "--splits", "0", "--jobs", 1)
+    result = document("train", folder, "--config", tmp_path / "c.toml", "--set", "lr=0.1", "--splits", "0", "--jobs", 1)
     assert document("train", folder, "--set", "seed=4", *TINY, "--splits", "0")["splits"][0]["seed"] == 4
-    assert found["model"] == "sgc"
-    assert found["config"]["training"]["lr"] == 0.1
+    assert result["model"] == "sgc"
+    assert result["config"]["training"]["lr"] == 0.1
 
 
 def test_predicting_reads_columns_as_training_did(tmp_path: Path) -> None:
@@ -196,12 +196,12 @@ def test_predicting_reads_columns_as_training_did(tmp_path: Path) -> None:
     )
     words += ("--source", "a", "--target", "b", "--undirected", *TINY)
     document("train", tmp_path / "links.csv", *words, "--model", "gpcn-link", "--out", tmp_path / "run")
-    found = document("predict", tmp_path / "run", "--out", tmp_path / "p.csv")
+    report = document("predict", tmp_path / "run", "--out", tmp_path / "p.csv")
     expected = {"out": str(tmp_path / "p.csv"), "predictions": 40, "new_nodes": 0, "threshold": None, "notes": []}
-    assert found == expected
+    assert report == expected
 
 
-def test_training_without_splits_and_with_random_ones(folder: Path, tmp_path: Path) -> None:
+def test_tables_without_splits_are_trained_on_random_ones(folder: Path, tmp_path: Path) -> None:
     words = ("train", folder, "--split", "label", "--model", "mlp", *TINY)
     assert "holds" in refused(*words)
     edges = tmp_path / "e"
@@ -212,7 +212,7 @@ def test_training_without_splits_and_with_random_ones(folder: Path, tmp_path: Pa
     assert len(document("train", edges, "--model", "mlp", "--random-splits", 2, *TINY)["splits"]) == 2
 
 
-def test_wrong_words_for_training(folder: Path, tmp_path: Path) -> None:
+def test_wrong_options_of_training_are_refused_in_one_sentence(folder: Path, tmp_path: Path) -> None:
     assert "did you mean gpcn" in refused("train", folder, "--model", "gpc")
     assert "--models names no model" in refused("compare", folder, "--models", ",")
     assert "not of the form KEY=VALUE" in refused("train", folder, "--set", "hidden")
@@ -282,7 +282,7 @@ def test_every_help_has_an_example(command: str) -> None:
     assert f"gpcn {command}" in answer.stdout
 
 
-def test_version() -> None:
+def test_the_version_is_printed() -> None:
     assert in_a_process("--version").stdout.startswith("gpcn 0.")
 
 
@@ -291,7 +291,7 @@ def test_a_process_of_its_own_answers_like_this_one(folder: Path) -> None:
     answer = in_a_process(*words)
     assert (answer.returncode, answer.stderr) == (0, "")
     here = gpcn(*words)
-    first, second = (json.loads(each.stdout)["splits"][0] | {"seconds": 0} for each in (answer, here))
+    first, second = (json.loads(reply.stdout)["splits"][0] | {"seconds": 0} for reply in (answer, here))
     assert first == second
     wrong = ("train", folder, "--model", "gpc")
     answer, here = in_a_process(*wrong), gpcn(*wrong)
@@ -308,8 +308,8 @@ def test_help_says_what_commands_say_of_themselves_and_imports_none_of_them() ->
     from gpcn.cli import app
 
     for name, summary in app.SUMMARIES.items():
-        told = app.command(name).help
-        assert " ".join(told.split("\n\n")[0].split()) == summary, name
+        help_text = app.command(name).help
+        assert " ".join(help_text.split("\n\n")[0].split()) == summary, name
     heavy = "import sys; from gpcn.cli.app import app; assert not {'numpy', 'scipy', 'torch'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", heavy], check=True)
 
@@ -325,5 +325,5 @@ def test_a_training_does_not_wait_for_packages_that_it_does_not_use() -> None:
     assert answer.stdout.split() == []
 
 
-def test_a_command_that_is_nearly_right() -> None:
+def test_the_nearest_command_is_suggested_for_a_misspelt_one() -> None:
     assert "Did you mean 'train'" in gpcn("trian").stderr

@@ -15,15 +15,15 @@ def run(folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_explain_for_people_and_machines(run: Path, folder: Path) -> None:
-    found = document("explain", run, "--node", 5, "--split", 1)
-    assert (found["node"], found["split"], found["model"]) == ("5", 1, "gpcn-link")
-    assert found["role"] in ("train", "val", "test", None)
-    assert [part["part"] for part in found["parts"]] == ["features", "hop 1", "hop 2", "links"]
-    told = gpcn("explain", run, "--node", 5, "--split", 1)
-    assert told.returncode == 0
-    assert f"is predicted {found['predicted']}" in told.stdout
-    assert f"{found['sum']['margin']:+.3f}" in told.stdout
+def test_a_node_is_explained_alike_in_text_and_json(run: Path, folder: Path) -> None:
+    explanation = document("explain", run, "--node", 5, "--split", 1)
+    assert (explanation["node"], explanation["split"], explanation["model"]) == ("5", 1, "gpcn-link")
+    assert explanation["role"] in ("train", "val", "test", None)
+    assert [part["part"] for part in explanation["parts"]] == ["features", "hop 1", "hop 2", "links"]
+    shown = gpcn("explain", run, "--node", 5, "--split", 1)
+    assert shown.returncode == 0
+    assert f"is predicted {explanation['predicted']}" in shown.stdout
+    assert f"{explanation['sum']['margin']:+.3f}" in shown.stdout
     assert document("explain", run, folder, "--node", 5)["node"] == "5"
 
 
@@ -40,7 +40,7 @@ def test_explain_refuses_in_one_sentence(run: Path, folder: Path, tmp_path: Path
     assert "spreads the labels of training nodes" in refused("explain", tmp_path / "spread", "--node", 5)
 
 
-def test_a_class_for_people_and_machines(run: Path) -> None:
+def test_a_class_is_explained_alike_in_text_and_json(run: Path) -> None:
     label = document("explain", run, "--node", 5)["predicted"]
     account = document("explain", run, "--class", label, "--top", 2)
     assert (account["class"], account["run"], len(account["typical"])) == (label, str(run), 2)
@@ -53,7 +53,7 @@ def test_a_class_for_people_and_machines(run: Path) -> None:
     assert "needs a node or a class" in refused("explain", run, "--node", 5, "--class", label)
 
 
-def test_a_picture(run: Path, tmp_path: Path) -> None:
+def test_the_picture_of_a_node_is_written_as_svg(run: Path, tmp_path: Path) -> None:
     account = document("explain", run, "--node", 5, "--picture", tmp_path / "ego.svg")
     assert account["picture"] == str(tmp_path / "ego.svg")
     assert (tmp_path / "ego.svg").read_text().startswith("<svg ")

@@ -76,7 +76,7 @@ def test_members_of_auto_have_shares(tmp_path: Path) -> None:
     np.testing.assert_allclose(total, chosen.predict().probabilities, rtol=1e-3, atol=1e-5)
 
 
-def test_what_cannot_be_exported(runs: gpcn.RunFolder, tmp_path: Path) -> None:
+def test_what_cannot_be_exported_is_refused_and_nothing_is_written(runs: gpcn.RunFolder, tmp_path: Path) -> None:
     trees = in_process("export", runs.path / "trees", "--out", tmp_path / "a")
     assert trees.returncode == 2
     assert "holds a trees, which is no chain of products with the links" in trees.stderr

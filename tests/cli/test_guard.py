@@ -54,7 +54,7 @@ def test_a_file_that_looks_like_an_option_has_a_way_in(tmp_path: Path, monkeypat
     assert "for the file of that name write ./-x" in refused("inspect", "-x")
 
 
-def test_help_is_help() -> None:
+def test_help_succeeds_and_no_command_shows_the_usage() -> None:
     assert run_command("--help").code == 0
     bare = run_command()
     assert (bare.code, "Usage" in bare.stdout) == (2, True)
@@ -150,5 +150,5 @@ def test_a_closed_full_or_narrow_stdout_is_no_traceback(graph_file: Path) -> Non
     assert "homophily" in narrow.stdout
     assert shell("inspect nowhere.csv 2>/dev/full").returncode == 2
     assert shell("inspect nowhere.csv 2>&-").returncode == 2
-    gone = shell(f"inspect {graph_file} | true; exit ${{PIPESTATUS[0]}}")
-    assert (gone.returncode in (0, 141), gone.stderr) == (True, "")
+    piped = shell(f"inspect {graph_file} | true; exit ${{PIPESTATUS[0]}}")
+    assert (piped.returncode in (0, 141), piped.stderr) == (True, "")

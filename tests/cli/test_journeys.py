@@ -37,7 +37,7 @@ ROLES = {
     "pages": {"title": "text", "text": "text", "words": "number", "tags": "tags", "lang": "category"},
 }
 RELATIONS = {"fraud": ["card", "cash", "transfer"], "social": ["blocks", "follows"], "pages": []}
-GONE = {"fraud": "age", "social": "active", "pages": "title"}
+DROPPED_COLUMN = {"fraud": "age", "social": "active", "pages": "title"}
 NEW_LEVEL = {"fraud": ("country", "BR"), "social": ("city", "Valletta"), "pages": ("lang", "pt")}
 STRANGE = {"fraud": "crypto", "social": "mutes"}
 
@@ -86,10 +86,10 @@ def journey(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """The tables, converted (`g.npz`) and compared (`runs`)."""
     folder = tmp_path_factory.mktemp(request.param) / "tables"
     drawn = write_preset(request.param, folder, nodes=NODES, seed=3)
-    made = Journey(request.param, folder, drawn.truth)
-    compared = document("compare", *made.options, "--models", ",".join(MODELS), *QUICK, "--out", folder / "runs")
+    journey = Journey(request.param, folder, drawn.truth)
+    compared = document("compare", *journey.options, "--models", ",".join(MODELS), *QUICK, "--out", folder / "runs")
     (folder / "compared.json").write_text(json.dumps(compared))
-    return made
+    return journey
 
 
 def probabilities(run: Run, graph: Graph) -> np.ndarray:
@@ -177,9 +177,9 @@ def test_a_run_on_frames_predicts_files(journey: Journey, tmp_path: Path) -> Non
 
 
 def test_a_converted_graph_gives_the_predictions_of_its_tables(journey: Journey, tmp_path: Path) -> None:
-    made = document("convert", *journey.options, "--random-splits", 2, "--out", tmp_path / "g.npz")
+    facts = document("convert", *journey.options, "--random-splits", 2, "--out", tmp_path / "g.npz")
     graph = load(tmp_path / "g.npz")
-    assert (made["nodes"], made["splits"], graph.directed) == (NODES, 2, True)
+    assert (facts["nodes"], facts["splits"], graph.directed) == (NODES, 2, True)
     assert graph.preparation is not None
     assert list(graph.relations) == RELATIONS[journey.name]
     run = journey.run("gpcn")
@@ -219,9 +219,9 @@ def test_undirected_tables_train_and_predict_the_same_in_every_form(journey: Jou
 def test_next_months_tables_are_predicted_and_what_did_not_fit_is_said(journey: Journey, tmp_path: Path) -> None:
     report = document("predict", journey.folder / "runs" / "gpcn", *journey.upcoming, "--out", tmp_path / "p.csv")
     assert (report["predictions"], report["new_nodes"]) == (NODES + NEW, NEW)
-    gone, (column, level) = GONE[journey.name], NEW_LEVEL[journey.name]
+    dropped, (column, level) = DROPPED_COLUMN[journey.name], NEW_LEVEL[journey.name]
     notes = report["notes"]
-    assert f"column {gone!r} is not in this table; it counts as missing for all nodes" in notes
+    assert f"column {dropped!r} is not in this table; it counts as missing for all nodes" in notes
     joined = journey.run("gpcn").graph["preparation"]["columns"]
     if not next(entry for entry in joined if entry["name"] == column)["state"]["other"]:
         assert any(f"column {column!r} has 1 level(s)" in note and repr(level) in note for note in notes)
@@ -249,7 +249,7 @@ def test_other_models_predict_next_month_too(journey: Journey, model: str) -> No
     assert predictions.probabilities.shape == (NODES + NEW, len(set(journey.truth.values())))
     assert np.isfinite(predictions.probabilities).all()
     assert predictions.new_nodes == NEW
-    assert any(GONE[journey.name] in note for note in graph.notes)
+    assert any(DROPPED_COLUMN[journey.name] in note for note in graph.notes)
 
 
 def test_the_report_shows_the_comparison(journey: Journey, tmp_path: Path) -> None:

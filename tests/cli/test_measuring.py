@@ -50,30 +50,30 @@ def test_a_rare_class_is_said_to_be_judged_otherwise(file: Path) -> None:
 
 def test_a_metric_is_remembered(file: Path, tmp_path: Path) -> None:
     words = ("train", file, "--model", "mlp", *TINY, "--metric", "log_loss", "--set", "select=metric")
-    found = document(*words, "--out", tmp_path / "run")
-    assert found["metric"] == "log_loss"
-    assert 0 < found["test_mean"] < 2
+    result = document(*words, "--out", tmp_path / "run")
+    assert result["metric"] == "log_loss"
+    assert 0 < result["test_mean"] < 2
     run = Run.open(tmp_path / "run")
     assert run.graph["source"]["metric"] == "log_loss"
     assert graph_of(run).metric == "log_loss"
-    assert document(*words, "--out", tmp_path / "run") == found
+    assert document(*words, "--out", tmp_path / "run") == result
     assert "another graph" in refused("train", file, "--model", "mlp", *TINY[:-2], "--set", "select=metric",
                                       "--metric", "f1", "--out", tmp_path / "run")  # fmt: skip
     report.write(tmp_path / "run", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "log loss, lower is better" in page
-    assert f"{found['test_mean']:.4f}" in page
+    assert f"{result['test_mean']:.4f}" in page
     assert "--metric is 'acc'; expected one of accuracy, balanced_accuracy" in refused("train", file, "--metric", "acc")
 
 
 def test_a_comparison_shows_the_majority(file: Path, tmp_path: Path) -> None:
     words = ("compare", file, "--models", "mlp,majority", "--set", "epochs=2", "--set", "hidden=4", "--jobs", 1)
-    found = document(*words, "--metric", "accuracy", "--out", tmp_path / "runs")
-    rows = {row["model"]: row for row in found["models"]}
+    comparison = document(*words, "--metric", "accuracy", "--out", tmp_path / "runs")
+    rows = {row["model"]: row for row in comparison["models"]}
     assert list(rows) == ["majority", "mlp"] or rows["mlp"]["test_mean"] >= rows["majority"]["test_mean"]
     assert rows["majority"]["test_mean"] == pytest.approx(88.0)
     assert rows["mlp"]["beats_majority"] is False
-    assert found["chosen_on_validation"] == "mlp"
+    assert comparison["chosen_on_validation"] == "mlp"
     said = gpcn(*words, "--metric", "accuracy", "--out", tmp_path / "runs").stdout
     assert "mlp †" in said
     assert "† no better than the majority" in said
@@ -96,8 +96,8 @@ def test_runs_judged_otherwise_are_not_compared(file: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("metric", ["log_loss", "average_precision"])
 def test_a_search_by_a_metric_goes_on_by_it(file: Path, tmp_path: Path, metric: str) -> None:
     words = ("tune", file, "--model", "mlp", "--set", "epochs=6", "--set", "hidden=4", "--jobs", 1, "--generation", 4)
-    found = document(*words, "--metric", metric, "--budget", 4, "--out", tmp_path / "study")
-    assert found["metric"] == metric
+    study = document(*words, "--metric", metric, "--budget", 4, "--out", tmp_path / "study")
+    assert study["metric"] == metric
     again = document("tune", "--resume", tmp_path / "study", "--budget", 8, "--jobs", 1)
     assert again["configurations"] == 8
     assert read_header(tmp_path / "study")["graph"]["source"]["metric"] == metric
@@ -109,7 +109,7 @@ def test_a_search_by_a_metric_goes_on_by_it(file: Path, tmp_path: Path, metric: 
     report.write(tmp_path / "study", tmp_path / "r.html")
 
 
-def test_predictions_by_a_threshold(file: Path, tmp_path: Path) -> None:
+def test_a_threshold_decides_what_is_predicted(file: Path, tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "p.csv"
     document("train", file, "--model", "mlp", "--set", "hidden=8", "--set", "epochs=40", "--jobs", 1, "--out", run)
 

@@ -10,12 +10,12 @@ __all__ = ["folder"]
 def test_report_says_what_was_written(folder: Path, tmp_path: Path) -> None:
     words = ("compare", folder, "--models", "mlp,gpcn", *TINY, "--random-splits", 2, "--out", tmp_path / "runs")
     document(*words)
-    found = document("report", tmp_path / "runs", "--out", tmp_path / "r.html")
-    assert found["bytes"] == (tmp_path / "r.html").stat().st_size
-    assert [each["kind"] for each in found["sections"]] == ["graph", "comparison", "run"]
-    told = gpcn("report", tmp_path / "runs" / "gpcn", folder, "--out", tmp_path / "r.html")
-    assert told.returncode == 0
-    assert "run gpcn" in told.stdout
+    report = document("report", tmp_path / "runs", "--out", tmp_path / "r.html")
+    assert report["bytes"] == (tmp_path / "r.html").stat().st_size
+    assert [section["kind"] for section in report["sections"]] == ["graph", "comparison", "run"]
+    shown = gpcn("report", tmp_path / "runs" / "gpcn", folder, "--out", tmp_path / "r.html")
+    assert shown.returncode == 0
+    assert "run gpcn" in shown.stdout
 
 
 def test_report_refuses_in_one_sentence(folder: Path, tmp_path: Path) -> None:

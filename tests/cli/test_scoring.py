@@ -85,7 +85,7 @@ def test_no_labels_are_needed_and_the_run_remembers_how_tables_are_read(run: Pat
     assert (april / "same.csv").read_text() == (april / "scores.csv").read_text()
 
 
-def test_only_new_nodes_most_suspicious_first(run: Path, april: Path) -> None:
+def test_only_new_nodes_are_written_most_suspicious_first(run: Path, april: Path) -> None:
     assert json.loads(score(run, april, "--only", "new", "--sort", "--json").stdout)["predictions"] == 5
     rows = rows_of(april / "scores.csv")
     assert {row["node"] for row in rows} == {f"new{number}" for number in range(5)}
@@ -96,7 +96,7 @@ def test_only_new_nodes_most_suspicious_first(run: Path, april: Path) -> None:
     assert "--only is 'old'; expected new" in wrong.stderr
 
 
-def test_edges_to_people_who_are_not_in_the_table(run: Path, april: Path) -> None:
+def test_edges_to_unknown_nodes_are_refused_dropped_or_add_them(run: Path, april: Path) -> None:
     with (april / "transfers.csv").open("a") as stream:
         stream.write("p30,stranger\n")
     refused = score(run, april)

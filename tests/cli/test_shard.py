@@ -13,7 +13,7 @@ from gpcn.data.parts.manifest import Manifest
 from tests.commands import in_process
 
 
-def test_a_graph_file_in_parts_and_again(tmp_path: Path) -> None:
+def test_a_graph_file_is_divided_and_the_same_command_succeeds_again(tmp_path: Path) -> None:
     native.write(synthesize(nodes=50, splits=1, features=3, seed=0), tmp_path / "g.npz")
     words = ("shard", tmp_path / "g.npz", "--parts", 3, "--out", tmp_path / "parts")
     answer = in_process(*words, "--json")

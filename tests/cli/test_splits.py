@@ -108,7 +108,7 @@ def test_runs_of_the_first_version_still_find_their_splits(run: Path, folder: Pa
     assert "is damaged" in refused("predict", run, "--out-of-fold", "--json")
 
 
-def test_wrong_words_for_splits(run: Path, folder: Path, tmp_path: Path) -> None:
+def test_wrong_options_of_splits_are_refused_in_one_sentence(run: Path, folder: Path, tmp_path: Path) -> None:
     words = ("train", folder, *TINY)
     assert "by count (--random-splits) and by folds" in refused(*words, "--random-splits", 2, "--folds", 2)
     assert "--train is a share of new splits" in refused(*words, "--train", 0.6)
@@ -127,7 +127,7 @@ def test_wrong_words_for_splits(run: Path, folder: Path, tmp_path: Path) -> None
     assert "predictions.npz" in refused("predict", run, "--out-of-fold", "--json")
 
 
-def test_splits_by_a_column_of_the_nodes(tmp_path: Path) -> None:
+def test_splits_follow_times_or_groups_in_a_column_of_the_nodes(tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(39)))
     rows = (f"n{i},{'ab'[i % 2]},{i % 7},2024-{1 + i // 28:02d}-{1 + i % 28:02d},h{i // 4}\n" for i in range(40))
     (tmp_path / "nodes.csv").write_text("id,label,f,since,household\n" + "".join(rows))

@@ -19,50 +19,50 @@ MODELS = zoo.names()
 PER_NODE = {"gpcn-link": "link", "agpcn-link": "link"}
 
 
-def graph(seed: int = 0) -> Graph:
-    made = synthesize(nodes=NODES, classes=CLASSES, degree=4, features=7, directed=True, splits=1, seed=seed)
-    lonely = made.adjacency.tolil()
+def graph_with_isolated_node(seed: int = 0) -> Graph:
+    graph = synthesize(nodes=NODES, classes=CLASSES, degree=4, features=7, directed=True, splits=1, seed=seed)
+    lonely = graph.adjacency.tolil()
     lonely[5] = 0
     lonely[:, 5] = 0
-    features = np.where(np.abs(made.features) < 0.7, 0, made.features)
-    return Graph(adjacency=lonely.tocsr(), features=features, labels=made.labels, splits=made.splits)
+    features = np.where(np.abs(graph.features) < 0.7, 0, graph.features)
+    return Graph(adjacency=lonely.tocsr(), features=features, labels=graph.labels, splits=graph.splits)
 
 
-def build(name: str, made: Graph, dtype: torch.dtype = torch.float64, **changes: object) -> NodeClassifier:
+def build(name: str, graph: Graph, dtype: torch.dtype = torch.float64, **changes: object) -> NodeClassifier:
     torch.manual_seed(0)
-    declared = {each.name for each in zoo.entry(name).hyperparameters}
+    declared = {hyperparameter.name for hyperparameter in zoo.entry(name).hyperparameters}
     options = {
         key: value for key, value in ({"hidden": 8, "layers": 3, "dropout": 0.0} | changes).items() if key in declared
     }
     model = zoo.build(
-        name, in_channels=made.num_features, out_channels=CLASSES, num_nodes=made.num_nodes, **options
+        name, in_channels=graph.num_features, out_channels=CLASSES, num_nodes=graph.num_nodes, **options
     ).to(dtype)
-    labels, train = torch.tensor(made.labels), torch.tensor(made.splits[0].train)
+    labels, train = torch.tensor(graph.labels), torch.tensor(graph.splits[0].train)
     model.observe(labels, train)
     if isinstance(model, SelfFitting):
-        fit(model, dense(made, dtype), Adjacency(made.adjacency), labels, train, rounds=12)
+        fit(model, dense(graph, dtype), Adjacency(graph.adjacency), labels, train, rounds=12)
     return model.eval()
 
 
-def dense(made: Graph, dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.tensor(made.features, dtype=dtype)
+def dense(graph: Graph, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.tensor(graph.features, dtype=dtype)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_have_the_right_shape_and_are_finite_even_for_isolated_nodes(name: str) -> None:
-    made = graph()
-    logits = build(name, made)(dense(made), made)
+    graph = graph_with_isolated_node()
+    logits = build(name, graph)(dense(graph), graph)
     assert logits.shape == (NODES, CLASSES)
     assert logits.isfinite().all()
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_reach_every_parameter(name: str) -> None:
-    made = graph()
-    model = build(name, made)
+    graph = graph_with_isolated_node()
+    model = build(name, graph)
     if not list(model.parameters()):
         return
-    (model(dense(made), made) * torch.randn(NODES, CLASSES, dtype=torch.float64)).sum().backward()
+    (model(dense(graph), graph) * torch.randn(NODES, CLASSES, dtype=torch.float64)).sum().backward()
     for key, parameter in model.named_parameters():
         assert parameter.grad is not None, key
         assert parameter.grad.isfinite().all(), key
@@ -71,12 +71,12 @@ def test_gradients_reach_every_parameter(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_permuting_nodes_permutes_logits_and_the_vectors_per_node(name: str) -> None:
-    made = graph()
+    graph = graph_with_isolated_node()
     order = np.random.default_rng(1).permutation(NODES)
     shuffled = Graph(
-        adjacency=made.adjacency[order][:, order], features=made.features[order], labels=made.labels[order]
+        adjacency=graph.adjacency[order][:, order], features=graph.features[order], labels=graph.labels[order]
     )
-    first, second = build(name, made), build(name, made)
+    first, second = build(name, graph), build(name, graph)
     where = torch.tensor(order)
     entry, state = zoo.entry(name), first.state_dict()
     per_node = {key: value for key, value in state.items() if value.ndim and len(value) == NODES}
@@ -85,77 +85,79 @@ def test_permuting_nodes_permutes_logits_and_the_vectors_per_node(name: str) -> 
     moved = {key: value[where] for key, value in per_node.items()}
     assert (entry.per_node or entry.keeps_labels) == bool(moved)
     second.load_state_dict(first.state_dict() | moved)
-    torch.testing.assert_close(second(dense(shuffled), shuffled), first(dense(made), made)[where])
+    torch.testing.assert_close(second(dense(shuffled), shuffled), first(dense(graph), graph)[where])
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_eval_is_deterministic_and_training_drops(name: str) -> None:
-    made = graph()
-    if "dropout" not in {each.name for each in zoo.entry(name).hyperparameters}:
-        model = build(name, made)
-        assert torch.equal(model(dense(made), made), model(dense(made), made))
+    graph = graph_with_isolated_node()
+    if "dropout" not in {hyperparameter.name for hyperparameter in zoo.entry(name).hyperparameters}:
+        model = build(name, graph)
+        assert torch.equal(model(dense(graph), graph), model(dense(graph), graph))
         return
-    model = build(name, made, dropout=0.5)
-    assert torch.equal(model(dense(made), made), model(dense(made), made))
+    model = build(name, graph, dropout=0.5)
+    assert torch.equal(model(dense(graph), graph), model(dense(graph), graph))
     model.train()
     torch.manual_seed(3)
-    first = model(dense(made), made)
-    assert not torch.equal(first, model(dense(made), made))
+    first = model(dense(graph), graph)
+    assert not torch.equal(first, model(dense(graph), graph))
     torch.manual_seed(3)
-    assert torch.equal(first, model(dense(made), made))
+    assert torch.equal(first, model(dense(graph), graph))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_float32_follows_float64(name: str) -> None:
-    made = graph()
-    exact = build(name, made)
-    single = build(name, made, torch.float32)
+    graph = graph_with_isolated_node()
+    exact = build(name, graph)
+    single = build(name, graph, torch.float32)
     single.load_state_dict(exact.state_dict())
-    found = single(dense(made, torch.float32), made)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found.double(), exact(dense(made), made), rtol=1e-3, atol=1e-4)
+    logits = single(dense(graph, torch.float32), graph)
+    assert logits.dtype == torch.float32
+    torch.testing.assert_close(logits.double(), exact(dense(graph), graph), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_weights_survive_safetensors(name: str, tmp_path: Path) -> None:
-    made = graph()
-    first, second = build(name, made), build(name, made)
+    graph = graph_with_isolated_node()
+    first, second = build(name, graph), build(name, graph)
     if first.state_dict():
         save_file({key: value.contiguous() for key, value in first.state_dict().items()}, tmp_path / "w.safetensors")
         with torch.no_grad():
             for parameter in second.parameters():
                 parameter.fill_(0.1)
         second.load_state_dict(load_file(tmp_path / "w.safetensors"))
-    assert torch.equal(second(dense(made), made), first(dense(made), made))
+    assert torch.equal(second(dense(graph), graph), first(dense(graph), graph))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_sparse_features_and_dense_ones_agree(name: str) -> None:
-    made = graph()
-    model, x = build(name, made), dense(made)
-    expected = model(x, made)
-    operator, _ = inputs_of(Graph(adjacency=made.adjacency, features=_sparse(made), labels=made.labels), dtype=x.dtype)
+    graph = graph_with_isolated_node()
+    model, x = build(name, graph), dense(graph)
+    expected = model(x, graph)
+    operator, _ = inputs_of(
+        Graph(adjacency=graph.adjacency, features=_sparse(graph), labels=graph.labels), dtype=x.dtype
+    )
     for given in (x.to_sparse_coo(), x.to_sparse_csr(), operator):
-        torch.testing.assert_close(model(given, made), expected)
+        torch.testing.assert_close(model(given, graph), expected)
 
 
-def _sparse(made: Graph):
+def _sparse(graph: Graph):
     import scipy.sparse as sp
 
-    return sp.csr_array(made.features)
+    return sp.csr_array(graph.features)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_links_may_come_in_any_form(name: str) -> None:
-    made = graph()
-    model, x = build(name, made), dense(made)
-    expected = model(x, made)
-    edge_index = to_pyg(made).edge_index
+    graph = graph_with_isolated_node()
+    model, x = build(name, graph), dense(graph)
+    expected = model(x, graph)
+    edge_index = to_pyg(graph).edge_index
     ones = torch.ones(edge_index.shape[1])
     coo = torch.sparse_coo_tensor(edge_index, ones, (NODES, NODES), check_invariants=True).coalesce()
-    for given in (coo, coo.to_sparse_csr(), made.adjacency, Adjacency(made.adjacency)):
+    for given in (coo, coo.to_sparse_csr(), graph.adjacency, Adjacency(graph.adjacency)):
         torch.testing.assert_close(model(x, given), expected)
-    flowing = model(x, Adjacency(made.adjacency, direction="in"))  # as PyTorch Geometric reads an edge_index
+    flowing = model(x, Adjacency(graph.adjacency, direction="in"))  # as PyTorch Geometric reads an edge_index
     torch.testing.assert_close(model(x, edge_index), flowing)
     torch.testing.assert_close(model(x, edge_index, ones), flowing)
     model.direction = "out"
@@ -164,8 +166,8 @@ def test_links_may_come_in_any_form(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_reset_draws_new_weights_from_the_seed(name: str) -> None:
-    made = graph()
-    model = build(name, made)
+    graph = graph_with_isolated_node()
+    model = build(name, graph)
     if not list(model.parameters()):
         return
     before = {key: value.clone() for key, value in model.named_parameters()}
@@ -180,17 +182,17 @@ def test_reset_draws_new_weights_from_the_seed(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_training_lowers_the_loss(name: str) -> None:
-    made = graph()
-    model = build(name, made, torch.float32).train()
+    graph = graph_with_isolated_node()
+    model = build(name, graph, torch.float32).train()
     if not list(model.parameters()):
         return
-    x, train = dense(made, torch.float32), torch.tensor(made.splits[0].train)
-    labels = torch.tensor(made.labels)
+    x, train = dense(graph, torch.float32), torch.tensor(graph.splits[0].train)
+    labels = torch.tensor(graph.labels)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     losses = []
     for _ in range(60):
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(model(x, made)[train], labels[train])
+        loss = torch.nn.functional.cross_entropy(model(x, graph)[train], labels[train])
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -199,19 +201,19 @@ def test_training_lowers_the_loss(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_graph_of_another_size_is_refused_in_one_sentence(name: str) -> None:
-    made = graph()
+    graph = graph_with_isolated_node()
     from gpcn.errors import GpcnError
 
     if name in ("mlp", "logistic"):
         return  # they read no links
     with pytest.raises(GpcnError):
-        build(name, made)(dense(made)[:-1], made)
+        build(name, graph)(dense(graph)[:-1], graph)
 
 
 def test_what_the_family_learned_can_be_read() -> None:
-    made = graph()
-    assert build("gpcn", made, gamma=0.5).coefficients().tolist() == pytest.approx([1, 1.5, 0.75, 0.125])
-    assert build("gpcn", made).mix() is None
-    assert build("gpcn-link", made, mu=0.25).mix() == pytest.approx(0.25)
-    assert build("mlp", made).coefficients() is None
-    assert build("gprgnn", made).coefficients().shape == (4,)
+    graph = graph_with_isolated_node()
+    assert build("gpcn", graph, gamma=0.5).coefficients().tolist() == pytest.approx([1, 1.5, 0.75, 0.125])
+    assert build("gpcn", graph).mix() is None
+    assert build("gpcn-link", graph, mu=0.25).mix() == pytest.approx(0.25)
+    assert build("mlp", graph).coefficients() is None
+    assert build("gprgnn", graph).coefficients().shape == (4,)

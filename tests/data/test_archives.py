@@ -43,11 +43,11 @@ def test_plain_arrays_come_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     path.write_bytes(npz(**arrays))
     for source in (path, path.read_bytes()):
-        found = read_npz(source, "a.npz")
-        assert found.keys() == arrays.keys()
+        loaded = read_npz(source, "a.npz")
+        assert loaded.keys() == arrays.keys()
         for key, array in arrays.items():
-            np.testing.assert_array_equal(found[key], array)
-            assert found[key].dtype == array.dtype
+            np.testing.assert_array_equal(loaded[key], array)
+            assert loaded[key].dtype == array.dtype
 
 
 class Bomb:

@@ -64,8 +64,8 @@ def test_an_entry_says_all_it_should(name: str) -> None:
 @pytest.mark.parametrize("name", IN_THE_MIRROR)
 def test_statistics_are_the_known_ones(name: str, load_dataset) -> None:
     entry, graph = catalog.entry(name), load_dataset(name)
-    found = (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes, len(graph.splits))
-    assert found == (entry.nodes, entry.edges, entry.features, entry.classes, entry.splits)
+    statistics = (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes, len(graph.splits))
+    assert statistics == (entry.nodes, entry.edges, entry.features, entry.classes, entry.splits)
     assert (graph.directed, graph.metric, graph.name) == (entry.directed, entry.metric, name)
     if name in SPLIT_SIZES:
         assert tuple(getattr(graph.splits[0], role).size for role in ROLES) == SPLIT_SIZES[name]

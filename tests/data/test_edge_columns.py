@@ -85,7 +85,7 @@ def test_a_missing_type_is_a_type(folder: Path) -> None:
     assert list(graph.relations) == ["(missing)", "card", "cash"]
 
 
-def test_degrees_by_type(folder: Path) -> None:
+def test_degrees_are_counted_by_type(folder: Path) -> None:
     columns = features(load(folder, columns=COLUMNS))
     np.testing.assert_allclose(np.expm1(columns["links: log out-degree by kind=cash"]), [2, 0, 0, 0], atol=1e-6)
     np.testing.assert_allclose(np.expm1(columns["links: log in-degree by kind=card"]), [0, 1, 1, 0], atol=1e-6)
@@ -196,7 +196,7 @@ def test_numbers_as_ids_take_strangers_too(tmp_path: Path) -> None:
     assert from_frames(edges, nodes, unknown="add").node_ids == ("1", "2", "9")
 
 
-def test_strangers_on_the_command_line(folder: Path) -> None:
+def test_the_command_line_says_what_to_do_with_strangers(folder: Path) -> None:
     written(folder, STRANGERS)
     words = ("--source", "payer", "--target", "payee", "--id", "person", "--label", "role")
     assert "--unknown drop or --unknown add" in refused("inspect", folder, *words)
@@ -282,7 +282,7 @@ def test_json_lines_are_the_same_graph(folder: Path, tmp_path: Path) -> None:
         load(other, columns=COLUMNS)
 
 
-def test_words_for_the_parts_of_a_split(tmp_path: Path) -> None:
+def test_parts_of_a_split_may_be_called_by_other_words(tmp_path: Path) -> None:
     words = {"train": ("train", "Training"), "val": ("dev", "validation"), "test": ("eval", "HOLDOUT")}
     nodes = [f"n{number},{number % 2},{number}.5,{word}" for number, word in enumerate(sum(words.values(), ()))]
     written(tmp_path / "g", "source,target\nn0,n1\n", "id,label,f,split\n" + "\n".join([*nodes, "n6,0,1,n/a"]) + "\n")
@@ -322,7 +322,7 @@ def test_frames_of_texts_alone_are_the_same_graph_too(library: str, folder: Path
     assert graph.equals(plain)
 
 
-def test_a_pandas_frame_with_an_index_and_categories(folder: Path) -> None:
+def test_a_pandas_frame_with_an_index_and_categories_is_the_same_graph(folder: Path) -> None:
     pandas = pytest.importorskip("pandas")
     edges, nodes = (pandas.DataFrame(plain_table(text)) for text in (EDGES, NODES))
     nodes["city"], nodes["since"] = nodes["city"].astype("category"), pandas.to_datetime(nodes["since"])
@@ -448,7 +448,7 @@ def test_a_bad_file_of_columns_is_refused_in_one_sentence(case: str, tmp_path: P
     assert "\n" not in str(caught.value)
 
 
-def test_bad_files_of_columns_on_the_command_line(folder: Path, tmp_path: Path) -> None:
+def test_the_command_line_refuses_bad_files_of_columns(folder: Path, tmp_path: Path) -> None:
     assert "cannot read" in refused("inspect", folder, "--columns", tmp_path / "none.toml")
     (tmp_path / "c.toml").write_text('scale = "log"\n')
     assert "--scale is 'log'; expected robust or standard or none" in refused(

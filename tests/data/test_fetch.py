@@ -103,7 +103,7 @@ def test_git_blob_ids_and_unknown_sizes_will_do(sums: dict[str, object], server:
 def test_a_cut_connection_goes_on_where_it_stopped(server: Server) -> None:
     server.cut_after = [100_000, 50_000]
     assert obtain(FILE, None) == CONTENT
-    assert [asked for _, asked in server.requests] == [None, "bytes=100000-", "bytes=150000-"]
+    assert [requested_range for _, requested_range in server.requests] == [None, "bytes=100000-", "bytes=150000-"]
 
 
 def test_a_later_try_resumes_an_earlier_one(server: Server, tmp_path: Path) -> None:
@@ -210,12 +210,12 @@ def test_a_mirror_that_is_no_folder_is_named(tmp_path: Path, monkeypatch: pytest
 
 
 def test_two_downloads_at_once_do_not_collide(server: Server, tmp_path: Path) -> None:
-    found: list[bytes] = []
-    threads = [threading.Thread(target=lambda: found.append(obtain(FILE, None))) for _ in range(4)]
+    downloads: list[bytes] = []
+    threads = [threading.Thread(target=lambda: downloads.append(obtain(FILE, None))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [CONTENT] * 4
+    assert downloads == [CONTENT] * 4
     assert len(server.requests) == 1
     assert stored(tmp_path) == ["some file.bin"]

@@ -64,15 +64,15 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Put content into a mirror under an entry's paths, with the checksums it really has."""
 
     def put(name: str, contents: dict[str, bytes], *, source: int = 0) -> Graph:
-        known = dict(catalog._checksums())
+        checksums = dict(catalog._checksums())
         for path in catalog.entry(name).sources[source].files:
             (content,) = [content for ending, content in contents.items() if path.endswith(ending)]
             target = tmp_path / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-            if path in known:
-                known[path] = {"commit": known[path]["commit"], "sha256": hashlib.sha256(content).hexdigest()}
-        monkeypatch.setattr(catalog, "_checksums", lambda: known)
+            if path in checksums:
+                checksums[path] = {"commit": checksums[path]["commit"], "sha256": hashlib.sha256(content).hexdigest()}
+        monkeypatch.setattr(catalog, "_checksums", lambda: checksums)
         monkeypatch.setenv("GPCN_CACHE", str(tmp_path / f"cache-{source}"))
         graph = load(name, mirror=tmp_path)
         assert graph.equals(load(name, mirror=tmp_path))
@@ -82,7 +82,7 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("name", ["roman-empire", "amazon-ratings", "questions"])
-def test_heterophilous_graphs(name: str, serve) -> None:
+def test_heterophilous_graphs_are_read(name: str, serve) -> None:
     features = RNG.standard_normal((NODES, 3)).astype(np.float32)
     graph = serve(name, {".npz": npz(edges=EDGES, node_features=features, node_labels=LABELS, **masks())})
     assert not graph.directed
@@ -92,7 +92,7 @@ def test_heterophilous_graphs(name: str, serve) -> None:
 
 
 @pytest.mark.parametrize("name", ["penn94", "amherst41", "johnshopkins55", "cornell5"])
-def test_facebook_graphs(name: str, serve) -> None:
+def test_facebook_graphs_are_read(name: str, serve) -> None:
     info = RNG.integers(0, 4, size=(NODES, 7)).astype(np.uint16)
     info[:, 1] = np.arange(NODES) % 3  # gender: 0 is missing
     info[:, 2] = np.arange(NODES) % 2  # two values: one column, as in the benchmark
@@ -137,7 +137,7 @@ def test_deezer_from_its_authors_files_and_from_the_benchmarks_is_one_graph(serv
     assert other.equals(graph)
 
 
-def test_genius(serve) -> None:
+def test_genius_is_read(serve) -> None:
     features = RNG.standard_normal((NODES, 12))
     content = mat(edge_index=EDGES.T, node_feat=features, label=LABELS.reshape(-1, 1))
     graph = serve("genius", {".mat": content, "-splits.npy": linkx_splits(np.arange(NODES))})

@@ -30,7 +30,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_pyg_and_back(variant: str) -> None:
+def test_a_graph_survives_pyg_and_back(variant: str) -> None:
     graph = make_graph(**VARIANTS[variant])
     data = to_pyg(graph)
     data.validate(raise_on_error=True)
@@ -45,7 +45,7 @@ def test_several_splits_are_columns_of_the_masks() -> None:
     assert from_pyg(data).equals(graph)
 
 
-def test_pyg_without_features_labels_or_masks() -> None:
+def test_pyg_data_without_features_labels_or_masks_is_read() -> None:
     graph = from_pyg(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=4))
     assert (graph.num_nodes, graph.num_features, graph.num_classes, graph.splits) == (4, 0, 0, ())
 
@@ -62,7 +62,7 @@ def test_pyg_with_nonsense_is_refused() -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("variant", ["one split", "weighted"])
-def test_networkx_and_back(directed: bool, variant: str) -> None:
+def test_a_graph_survives_networkx_and_back(directed: bool, variant: str) -> None:
     graph = make_graph(**VARIANTS[variant], label_names=["no", "yes"], node_ids="uvwxyz")
     graph = graph if directed else graph.symmetrized()
     other = to_networkx(graph)
@@ -94,10 +94,10 @@ def test_networkx_attributes_are_columns() -> None:
     graph.add_node("b", role="y", age=2.0, colour="blue")
     graph.add_node("c", age=3.0, colour="red")
     graph.add_edge("a", "b")
-    found = from_networkx(graph, Columns(scale="none", structure="none"), label="role")
-    assert found.labels.tolist() == [0, 1, -1]
-    assert found.feature_names == ("age", "colour=blue", "colour=red")
-    np.testing.assert_array_equal(found.features, [[1, 0, 1], [2, 1, 0], [3, 0, 1]])
+    converted = from_networkx(graph, Columns(scale="none", structure="none"), label="role")
+    assert converted.labels.tolist() == [0, 1, -1]
+    assert converted.feature_names == ("age", "colour=blue", "colour=red")
+    np.testing.assert_array_equal(converted.features, [[1, 0, 1], [2, 1, 0], [3, 0, 1]])
 
 
 def test_scipy_and_numpy_are_the_constructor() -> None:

@@ -20,8 +20,8 @@ def test_containers_arrays_and_matrices_are_read() -> None:
     array = np.arange(6).reshape(2, 3)
     np.testing.assert_array_equal(pickles.loads(pickle.dumps(array, protocol=4), "a"), array)
     matrix = sp.csr_matrix(np.eye(3))
-    found = pickles.loads(pickle.dumps(matrix, protocol=4), "m")
-    np.testing.assert_array_equal(found.to_csr().toarray(), np.eye(3))
+    restored = pickles.loads(pickle.dumps(matrix, protocol=4), "m")
+    np.testing.assert_array_equal(restored.to_csr().toarray(), np.eye(3))
 
 
 class RunsCommand:

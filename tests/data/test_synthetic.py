@@ -64,9 +64,9 @@ def test_memory_is_linear_in_the_edges() -> None:
     def peak(nodes: int) -> int:
         tracemalloc.start()
         synthesize(nodes=nodes, splits=0)
-        found = tracemalloc.get_traced_memory()[1]
+        peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return peak_bytes
 
     assert peak(80_000) < 5 * peak(20_000)
 

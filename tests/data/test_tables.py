@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_of_two_tables(folder: Path) -> None:
+def test_a_folder_of_two_tables_is_read(folder: Path) -> None:
     graph = load(folder, columns=PLAIN)
     assert graph.node_ids == ("a", "b", "c", "d")
     assert graph.label_names == ("no", "yes")
@@ -40,7 +40,7 @@ def test_a_folder_of_two_tables(folder: Path) -> None:
     assert graph.directed
 
 
-def test_a_pair_of_files_with_names_of_its_own(tmp_path: Path) -> None:
+def test_a_pair_of_files_may_have_names_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "calls.tsv").write_text("when\tcaller\tcallee\n1\tx\ty\n2\ty\tz\n3\tx\ty\n")
     (tmp_path / "people.csv").write_text("Full Name,person,role,score,noise\nU V,x,boss,1,7\nW,y,clerk,2,7\nQ,z,,3,7\n")
     columns = Columns(source="caller", target="callee", id="person", label="role", features=("score",))
@@ -53,7 +53,7 @@ def test_a_pair_of_files_with_names_of_its_own(tmp_path: Path) -> None:
     assert graph.notes == ("1 edge(s) listed more than once were counted once",)
 
 
-def test_weights_undirected_and_split_columns(folder: Path) -> None:
+def test_weights_undirected_links_and_split_columns_are_read(folder: Path) -> None:
     (folder / "edges.csv").write_text("source,target,weight\na,b,2\na,b,3\nb,c,1\n")
     (folder / "nodes.csv").write_text(
         "id,label,f,split,split_1\na,x,1,train,test\nb,y,1,validation,val\nc,x,1,test,Train\nd,y,1,,\n"
@@ -99,7 +99,7 @@ def test_numeric_labels_sort_as_numbers_and_minus_one_is_unknown(tmp_path: Path)
     [(NODES.replace(",", ";"), "utf-8"), (NODES.replace("\n", "\r\n"), "utf-8"), (NODES, "utf-8-sig")],
     ids=["semicolons", "crlf", "bom"],
 )
-def test_tables_as_office_programs_write_them(folder: Path, text: str, encoding: str) -> None:
+def test_tables_are_read_as_office_programs_write_them(folder: Path, text: str, encoding: str) -> None:
     expected = load(folder)
     (folder / "nodes.csv").write_bytes(text.encode(encoding))
     assert load(folder).equals(expected)
@@ -115,7 +115,7 @@ def test_names_are_left_out_with_a_note_and_prose_is_read(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["a b\nb c\n", "# comment\n% other\na\tb\nb\tc\n", "a,b\nb,c\n"])
-def test_an_edge_list_with_a_table_of_nodes(text: str, tmp_path: Path) -> None:
+def test_an_edge_list_is_read_with_a_table_of_nodes(text: str, tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text(text)
     (tmp_path / "nodes.csv").write_text("id,label,f\na,x,1\nb,y,2\nc,x,3\n")
     graph = load(tmp_path / "g.txt", nodes=tmp_path / "nodes.csv")
@@ -252,7 +252,7 @@ def test_a_late_ragged_row_in_a_large_file_is_found_by_line(tmp_path: Path) -> N
         load(tmp_path, require_labels=False)
 
 
-def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
+def test_paths_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no file or folder .*nothing.csv"):
         load(tmp_path / "nothing.csv")
     with pytest.raises(DataError, match="holds no edges table"):
@@ -394,7 +394,7 @@ def test_more_bad_tables_are_explained_with_their_file(case: str, folder: Path) 
     assert str(folder.name) in str(caught.value)
 
 
-def test_header_oddities(folder: Path) -> None:
+def test_odd_headers_are_read(folder: Path) -> None:
     expected = load(folder)
     (folder / "nodes.csv").write_text("\n\n" + NODES)  # blank lines first
     assert load(folder).equals(expected)
@@ -413,7 +413,7 @@ def test_header_oddities(folder: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["a  b\n b c \n", "a b\n# later\nb c\n", "\ufeff# first\na\tb\nb\tc\t\n", "a b\rb c\r"]
 )
-def test_edge_lists_as_people_write_them(text: str, tmp_path: Path) -> None:
+def test_edge_lists_are_read_as_people_write_them(text: str, tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text(text, newline="")
     graph = load(tmp_path / "g.txt", require_labels=False)
     assert graph.node_ids == ("a", "b", "c")

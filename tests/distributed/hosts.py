@@ -72,8 +72,8 @@ class Hosts:
 
     def start_ray(self, host: str) -> None:
         """Ray on a host, with one CPU, and wait until it has joined."""
-        own = ["--head", "--port", PORT, "--include-dashboard", "false", "--temp-dir", self.folder]
-        where = own if host == HEAD else ["--address", self.address]
+        head_options = ["--head", "--port", PORT, "--include-dashboard", "false", "--temp-dir", self.folder]
+        where = head_options if host == HEAD else ["--address", self.address]
         number = 1 if host == HEAD else 2
         words = ["--node-ip-address", f"{PREFIX}.{number}", "--num-cpus", 1, "--object-store-memory", 80_000_000]
         with (self.folder / f"{host}.log").open("ab") as log:

@@ -131,7 +131,7 @@ def test_columns_are_prepared_as_in_memory(tmp_path: Path, kind: str, scale: str
     assert {role for _, role, _ in roles[0]} == {"number", "boolean", "category", "date", "id", "constant"}
 
 
-def test_numbers_written_as_texts_and_many_levels(tmp_path: Path) -> None:
+def test_numbers_written_as_texts_and_many_levels_are_prepared_as_in_memory(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     texts = ["?" if i % 8 == 0 else f" {value:.3f}" for i, value in enumerate(rng.normal(5, 3, NODES))]
     columns = {"nodes": {"amount": texts, "level": [f"L{i % 33}" for i in range(NODES)]}}
@@ -203,7 +203,7 @@ def test_what_cannot_be_streamed_is_refused_in_one_sentence(
         shard_tables(written(tmp_path / "in", "parquet", **changes), tmp_path / "out", 2)
 
 
-def test_options_that_do_not_fit(tmp_path: Path) -> None:
+def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     tables = written(tmp_path / "in")
     with pytest.raises(ConfigError, match="--memory is 'much'; expected a size such as 4GB"):
         shard_tables(tables, tmp_path / "out", 2, memory="much")

@@ -38,8 +38,8 @@ def out(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 def trainer_at(epoch: int, finished: bool = False) -> TrainingLoop:
     history = [(float(epoch), 0.5, 0.25, 0.75)]
-    made = SimpleNamespace(epoch=epoch, finished=finished, history=history, config={"epochs": 9})
-    return cast(TrainingLoop, made)
+    trainer = SimpleNamespace(epoch=epoch, finished=finished, history=history, config={"epochs": 9})
+    return cast(TrainingLoop, trainer)
 
 
 def files_of(out: str, process: str) -> RunFiles:

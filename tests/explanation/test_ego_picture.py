@@ -17,7 +17,7 @@ from tests.explanation.short_training import trained
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_nodes_that_matter_with_lines_as_wide_as_they_count(run: Run, graph: Graph) -> None:
+def test_the_nodes_that_matter_have_lines_as_wide_as_they_count(run: Run, graph: Graph) -> None:
     account = explain(run, graph, "person 3", top=REACH)
     drawn = ElementTree.fromstring(picture(account, graph))
     totals: dict[str, float] = {}
@@ -49,7 +49,7 @@ def test_names_are_text(run: Run, graph: Graph, tmp_path: Path) -> None:
         write_picture(account, named, tmp_path / "ego.png")
 
 
-def test_a_node_that_nobody_matters_to(graph: Graph, tmp_path: Path) -> None:
+def test_a_node_that_nobody_matters_to_is_drawn_alone(graph: Graph, tmp_path: Path) -> None:
     mlp = trained(graph, tmp_path / "mlp", "mlp", hidden=4)
     drawn = ElementTree.fromstring(picture(explain(mlp, graph, "person 3"), graph))
     assert len(list(drawn.iter(f"{SVG}line"))) == 0

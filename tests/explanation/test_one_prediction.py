@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +83,7 @@ def test_a_person_would_say_it_in_five_sentences(run: Run, graph: Graph) -> None
         ("bias", "the general level"),
     ],
 )
-def test_parts_in_words(part: str, words: str) -> None:
+def test_parts_are_said_in_words(part: str, words: str) -> None:
     assert phrase(part) == words
 
 
@@ -147,9 +146,6 @@ def test_former_names_work_for_one_more_version() -> None:
         assert explanation.carried is lead_parts
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = explanation.nothing
-    for module, name in (("joint_explanation", "explain_average"), ("class_explanation", "explain_class")):
-        with pytest.warns(DeprecationWarning, match=f"import {name} from gpcn.explanation"):
-            assert getattr(import_module(f"gpcn.{module}"), name) is getattr(explanation, name)
 
 
 def test_a_graph_that_has_changed_has_no_roles(run: Run, graph: Graph) -> None:

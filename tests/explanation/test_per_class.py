@@ -54,7 +54,7 @@ def test_a_class_that_nobody_is_predicted_is_explained_by_its_label(graph: Graph
     assert "none is predicted so" in account["sentences"][0]
 
 
-def test_by_gradients_and_for_an_average(graph: Graph, tmp_path: Path, run: Run) -> None:
+def test_a_class_is_explained_by_gradients_and_for_an_average(graph: Graph, tmp_path: Path, run: Run) -> None:
     gcn = trained(graph, tmp_path / "gcn", "gcn", hidden=8)
     name = predict(gcn, graph, splits=[0]).predicted[0]
     account = explain_class([gcn], graph, name)

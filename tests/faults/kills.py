@@ -59,9 +59,9 @@ class Tally:
 
     def add(self, column: str, things: Any) -> None:
         """Count things, and remember what they were."""
-        found = sorted(map(str, things))
-        self.counts[column] += len(found)
-        self.notes += [f"{column}: {thing}" for thing in found]
+        names = sorted(map(str, things))
+        self.counts[column] += len(names)
+        self.notes += [f"{column}: {thing}" for thing in names]
 
 
 def digests(folder: Path, *patterns: str) -> dict[str, str]:
@@ -72,15 +72,15 @@ def digests(folder: Path, *patterns: str) -> dict[str, str]:
 
 def run_essence(folder: Path) -> Any:
     """Every run in `folder`: weights, histories, probabilities and scores, but not how long they took."""
-    found: dict[str, Any] = {}
+    splits: dict[str, Any] = {}
     for file in sorted(folder.rglob("split-*/result.json")):
         payload = json.loads(file.read_text())
         payload["result"].pop("seconds")
         payload["files"].pop("predictions.npz")  # an archive with the time of its making
         with np.load(file.parent / "predictions.npz") as stored:
             probabilities = sha256(stored["probabilities"].tobytes()).hexdigest()
-        found[str(file.relative_to(folder))] = payload["result"], payload["files"], payload["owner"], probabilities
-    return found
+        splits[str(file.relative_to(folder))] = payload["result"], payload["files"], payload["owner"], probabilities
+    return splits
 
 
 def outcomes(folder: Path) -> dict[str, Any]:
@@ -93,20 +93,20 @@ def outcomes(folder: Path) -> dict[str, Any]:
     except GpcnError:  # it had not begun
         return {}
     return {
-        f"{trial.number} {trial.config.canonical()} {key}": told
+        f"{trial.number} {trial.config.canonical()} {key}": outcome
         for trial in trials
-        for key, told in trial.outcomes.items()
+        for key, outcome in trial.outcomes.items()
     }
 
 
 def study_digests(folder: Path) -> dict[str, str]:
     """The evaluations of a study as `finished` wants them."""
-    return {key: sha256(json.dumps(told).encode()).hexdigest() for key, told in outcomes(folder).items()}
+    return {key: sha256(json.dumps(outcome).encode()).hexdigest() for key, outcome in outcomes(folder).items()}
 
 
 def study_essence(folder: Path) -> Any:
     """The evaluations of a study, but not how long they took."""
-    return {key: {**told, "seconds": None} for key, told in outcomes(folder).items()}
+    return {key: {**outcome, "seconds": None} for key, outcome in outcomes(folder).items()}
 
 
 def auto_evaluations(folder: Path) -> dict[str, str]:
@@ -114,15 +114,15 @@ def auto_evaluations(folder: Path) -> dict[str, str]:
 
     One that was paused goes on from there, and members follow what is known, so neither is bound to stay.
     """
-    found = {}
+    checksums = {}
     for file in sorted(folder.glob("candidates/*/*.json")):
         if file.name == "candidate.json" or file.name.startswith("state-"):
             continue
         evaluation = json.loads(file.read_text())
         if evaluation["metadata"]["finished"]:
             config = json.loads((file.parent / "candidate.json").read_text())["config"]
-            found[f"{json.dumps(config, sort_keys=True)} {file.stem}"] = evaluation["sha256"]
-    return found
+            checksums[f"{json.dumps(config, sort_keys=True)} {file.stem}"] = evaluation["sha256"]
+    return checksums
 
 
 def graph_essence(folder: Path) -> Any:
@@ -139,12 +139,12 @@ def page_essence(folder: Path) -> Any:
 
 def answers(folder: Path) -> Any:
     """The evaluations of a reproduction, but not how long they took."""
-    found = {}
+    evaluations = {}
     for file in sorted(folder.rglob("evaluations/*/*.json")):
         payload = json.loads(file.read_text())
         payload["answer"].pop("seconds")
-        found[file.name] = payload
-    return found
+        evaluations[file.name] = payload
+    return evaluations
 
 
 def commands(material: Path) -> dict[str, Command]:
@@ -185,27 +185,27 @@ def start(words: list[str]) -> subprocess.Popen[bytes]:
 
 def processes(session: int) -> set[int]:
     """The living processes of a session."""
-    found = set()
+    pids = set()
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = file.read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
         if int(fields[3]) == session and fields[0] != "Z":
-            found.add(int(file.parent.name))
-    return found
+            pids.add(int(file.parent.name))
+    return pids
 
 
 def shared_memory(pids: set[int]) -> set[str]:
     """Files in shared memory that these processes have mapped."""
-    found: set[str] = set()
+    files: set[str] = set()
     for pid in pids:
         try:
             lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
         except OSError:
             continue
-        found |= {line.split()[-1] for line in lines if " /dev/shm/" in line}
-    return found
+        files |= {line.split()[-1] for line in lines if " /dev/shm/" in line}
+    return files
 
 
 def kill(words: list[str], moment: float, *, group: bool) -> tuple[bool, set[int], set[str]]:
@@ -242,7 +242,7 @@ def leftovers(folder: Path) -> Iterator[str]:
 
 
 def assault(
-    command: Command, reference: Any, seconds: float, kills: int, place: Path, rng: np.random.Generator, *, same: bool
+    command: Command, reference: Any, seconds: float, kills: int, parent: Path, rng: np.random.Generator, *, same: bool
 ) -> Tally:
     """Kill a command `kills` times, and compare what it gives in the end.
 
@@ -250,17 +250,17 @@ def assault(
     """
     tally, number = Tally(), 0
     while tally.counts["kills"] < kills:
-        folder = place / str(number)
+        folder = parent / str(number)
         folder.mkdir(parents=True)
         before: dict[str, str] = {}
         for _ in range(PER_FOLDER):
             if tally.counts["kills"] == kills:
                 break
             group = bool(rng.integers(2))
-            lived, orphans, left = kill(command.words(folder), float(rng.uniform(0, seconds)), group=group)
+            lived, orphans, segments = kill(command.words(folder), float(rng.uniform(0, seconds)), group=group)
             tally.counts["kills"] += lived
             tally.add("orphans", orphans)
-            tally.add("shared memory", left)
+            tally.add("shared memory", segments)
             after = command.finished(folder)
             tally.add("lost", before.keys() - after.keys())
             tally.add("doubled", (key for key in before.keys() & after.keys() if before[key] != after[key]))
@@ -303,15 +303,15 @@ def main() -> None:
     options = parser.parse_args()
     rng, tallies = np.random.default_rng(options.seed), {}
     with tempfile.TemporaryDirectory(prefix="gpcn-kills-") as name:
-        place = Path(name)
-        prepare(place)
+        root = Path(name)
+        prepare(root)
         chosen = {
             title: command
-            for title, command in commands(place).items()
+            for title, command in commands(root).items()
             if not options.only or title in options.only.split(",")
         }
         for position, (title, command) in enumerate(chosen.items()):
-            folder = place / "peace" / title
+            folder = root / "peace" / title
             folder.mkdir(parents=True)
             begin = time.perf_counter()
             wrong = finish(command.words(folder))
@@ -320,7 +320,7 @@ def main() -> None:
             seconds = time.perf_counter() - begin
             kills = options.count // len(chosen) + (position < options.count % len(chosen))
             reference = command.essence(folder)
-            tallies[title] = assault(command, reference, seconds, kills, place / title, rng, same=title != "auto")
+            tallies[title] = assault(command, reference, seconds, kills, root / title, rng, same=title != "auto")
             print(title, tallies[title].counts, *tallies[title].notes, sep="\n  ", flush=True)
             if options.save:
                 counts = {name: tally.counts for name, tally in tallies.items()}

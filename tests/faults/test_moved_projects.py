@@ -65,8 +65,8 @@ def test_a_study_follows_its_graph(tmp_path: Path) -> None:
     graph = synthesize(nodes=60, classes=2, splits=1)
     plan, space = Plan.of([0], 9), Space.of(["gpcn"])
     (tmp_path / "study").mkdir()
-    for place in ("first", "second"):
-        source = {"graph": str(tmp_path / place / "g.npz"), "nodes": None, "columns": {}}
+    for location in ("first", "second"):
+        source = {"graph": str(tmp_path / location / "g.npz"), "nodes": None, "columns": {}}
         about = header(graph, space, plan, seed=0, source=source)
         assert Ledger.create(tmp_path / "study", about).header["graph"]["source"]["graph"] == source["graph"]
     with pytest.raises(ConfigError, match="holds another study .its seed differ"):

@@ -69,7 +69,9 @@ def sentence_or_graph(read: object, *given: object, **more: object) -> Graph | N
 
 @BOUNDED
 @given(edges=csv_text(), nodes=csv_text() | st.none(), ending=st.sampled_from((".csv", ".tsv", ".edges")))
-def test_tables(tmp_path: Path, edges: bytes, nodes: bytes | None, ending: str) -> None:
+def test_any_tables_are_a_graph_that_can_be_saved_or_a_sentence(
+    tmp_path: Path, edges: bytes, nodes: bytes | None, ending: str
+) -> None:
     source, table = tmp_path / f"e{ending}", tmp_path / "n.csv"
     source.write_bytes(edges)
     if nodes is not None:
@@ -109,7 +111,9 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 @BOUNDED
 @given(data=st.data())
-def test_bytes_of_archives(tmp_path: Path, archives: list[bytes], data: st.DataObject) -> None:
+def test_archives_with_damaged_bytes_are_a_graph_or_a_sentence(
+    tmp_path: Path, archives: list[bytes], data: st.DataObject
+) -> None:
     """Cut off, flipped, spliced."""
     content = bytearray(data.draw(st.sampled_from(archives)))
     for _ in range(data.draw(st.integers(1, 6))):
@@ -139,7 +143,9 @@ def arrays(draw: st.DrawFn) -> np.ndarray:
 
 @BOUNDED
 @given(data=st.data())
-def test_members_of_archives(tmp_path: Path, archives: list[bytes], data: st.DataObject) -> None:
+def test_archives_with_other_members_are_a_finite_graph_or_a_sentence(
+    tmp_path: Path, archives: list[bytes], data: st.DataObject
+) -> None:
     """One array replaced by another, taken away, or under another's name."""
     members = read_npz(data.draw(st.sampled_from(archives)), "seed")
     key = data.draw(st.sampled_from(sorted(members)))
@@ -180,7 +186,7 @@ def toml(document: dict[str, object]) -> str:
 
 @BOUNDED
 @given(document=st.dictionaries(toml_names, toml_values, max_size=4), noise=st.binary(max_size=4))
-def test_settings_files(tmp_path: Path, document: dict[str, object], noise: bytes) -> None:
+def test_any_settings_file_is_read_or_a_sentence(tmp_path: Path, document: dict[str, object], noise: bytes) -> None:
     (tmp_path / "c.toml").write_bytes(toml(document).encode() + noise)
     sentence_or_graph(TrainConfig.from_toml, tmp_path / "c.toml")
     sentence_or_graph(read_columns_file, tmp_path / "c.toml")
@@ -224,7 +230,7 @@ def small_graph() -> Graph:
 
 @BOUNDED
 @given(chosen=one_extreme_setting())
-def test_settings_at_their_extremes(
+def test_extreme_settings_are_trained_or_a_sentence(
     small_graph: Graph, monkeypatch: pytest.MonkeyPatch, chosen: tuple[str, dict[str, object]]
 ) -> None:
     """Trained, or refused in a sentence: as a value, for want of memory, or because the loss is no number."""

@@ -149,11 +149,11 @@ def test_one_flipped_bit_or_a_cut_is_refused_or_changes_nothing(data: st.DataObj
     try:
         file.write_bytes(content)
         try:
-            found = answers(whole)
+            result = answers(whole)
         except GpcnError as error:
             assert "\n" not in str(error)
         else:
-            assert found == expected
+            assert result == expected
     finally:
         file.write_bytes(good)
 
@@ -168,11 +168,11 @@ def test_any_two_files_swapped_are_refused_or_change_nothing(data: st.DataObject
         first.write_bytes(contents[1])
         second.write_bytes(contents[0])
         try:
-            found = answers(whole)
+            result = answers(whole)
         except GpcnError as error:
             assert "\n" not in str(error)
         else:
-            assert found == expected
+            assert result == expected
     finally:
         first.write_bytes(contents[0])
         second.write_bytes(contents[1])

@@ -31,14 +31,16 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_sentence(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_stop_before_anything_began(number: int, code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+def test_a_stop_before_anything_began_is_one_sentence(
+    number: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handlers = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:
         with pytest.raises(SystemExit) as ended, stoppable():
             signal.raise_signal(number)
     finally:
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
+        for signum, handler in handlers.items():
+            signal.signal(signum, handler)
     assert ended.value.code == code
     assert capsys.readouterr().err == SENTENCE
 

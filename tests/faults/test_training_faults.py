@@ -50,16 +50,16 @@ def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def essence(out: Path) -> dict[str, object]:
     """All of a run that must not depend on interruptions: everything but the seconds."""
-    found: dict[str, object] = {}
+    parts: dict[str, object] = {}
     for folder in sorted(out.glob("split-*")):
         result = json.loads((folder / "result.json").read_text())
         result["result"].pop("seconds")
-        found[folder.name] = result["owner"], result["result"]
+        parts[folder.name] = result["owner"], result["result"]
         with np.load(folder / "predictions.npz") as stored:
-            found[folder.name + "/p"] = stored["probabilities"].tobytes()
-        found[folder.name + "/h"] = (folder / "epochs.csv").read_bytes()
-        found[folder.name + "/w"] = json.loads((folder / "model.json").read_text())["sha256"]
-    return found
+            parts[folder.name + "/p"] = stored["probabilities"].tobytes()
+        parts[folder.name + "/h"] = (folder / "epochs.csv").read_bytes()
+        parts[folder.name + "/w"] = json.loads((folder / "model.json").read_text())["sha256"]
+    return parts
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +100,13 @@ def test_twenty_kills_at_random_moments_change_nothing(
 def saved(out: Path) -> list[bytes]:
     """The checkpoints and results there are."""
     files = [*out.glob("split-*/checkpoint.json"), *out.glob("split-*/result.json")]
-    found = []
+    contents = []
     for file in sorted(files):
         try:
-            found.append(file.read_bytes())
+            contents.append(file.read_bytes())
         except FileNotFoundError:
-            found.append(b"gone")
-    return found
+            contents.append(b"gone")
+    return contents
 
 
 def _wait_for(path: Path, process: Killable) -> None:
@@ -172,7 +172,7 @@ class Hostile:
 def test_damaged_and_hostile_checkpoints_are_refused(graph_file: Path, half: Path) -> None:
     words = ("train", graph_file, *SETTINGS, "--out", half, "--splits", "0")
     file, header = tensors_of(half), half / "split-00" / "checkpoint.json"
-    good, told = file.read_bytes(), header.read_text()
+    good, header_text = file.read_bytes(), header.read_text()
 
     file.write_bytes(good[: len(good) // 2])
     assert "does not have its checksum: it is cut off or altered" in refused(*words)
@@ -193,12 +193,12 @@ def test_damaged_and_hostile_checkpoints_are_refused(graph_file: Path, half: Pat
         ({"tensors": "../../etc/passwd"}, "is damaged: it names tensors in another folder"),
         ({"format": 9}, "has format 9"),
     ):
-        header.write_text(told)
+        header.write_text(header_text)
         resealed(header, lambda payload, change=change: payload.update(change))  # type: ignore[misc]
         assert sentence in refused(*words)
     header.write_text("{")
     assert "is damaged" in refused(*words)
-    header.write_text(told)
+    header.write_text(header_text)
     assert run(*words).returncode == 0
 
 
@@ -237,7 +237,7 @@ def test_a_full_disk_is_one_sentence_and_the_rest_is_kept(graph_file: Path, tmp_
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_an_output_folder_that_cannot_be_written(graph_file: Path, tmp_path: Path) -> None:
+def test_an_output_folder_that_cannot_be_written_is_refused(graph_file: Path, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("x")
     assert "cannot write to" in refused("train", graph_file, *SETTINGS, "--out", blocked / "run")
@@ -260,8 +260,8 @@ def test_exploding_training_is_one_sentence(graph_file: Path, tmp_path: Path) ->
     assert "lower lr or gamma" in sentence
 
 
-def test_one_class_only(tmp_path: Path) -> None:
-    made = synthesize(nodes=60, degree=4, splits=1)
-    one = Graph(adjacency=made.adjacency, features=made.features, labels=np.zeros(60, int), splits=made.splits)
+def test_a_graph_of_one_class_is_refused(tmp_path: Path) -> None:
+    graph = synthesize(nodes=60, degree=4, splits=1)
+    one = Graph(adjacency=graph.adjacency, features=graph.features, labels=np.zeros(60, int), splits=graph.splits)
     save(one, tmp_path / "one.npz")
     assert "expected at least 2 to tell apart" in refused("train", tmp_path / "one.npz", "--model", "gpcn")

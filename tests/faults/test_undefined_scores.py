@@ -39,12 +39,12 @@ def test_no_model_is_the_best_where_none_has_a_validation_score(
         train(graph, TrainConfig.of(name, **SMALL), jobs=1, out=tmp_path / "all" / name) for name in ("mlp", "gpcn")
     ]
     assert [result["val_mean"] for result in results] == [None, None]
-    found = compare(graph, results)
-    assert found["chosen_on_validation"] is None
-    assert not any(row["best"] or row["against_best"] for row in found["models"])
+    comparison = compare(graph, results)
+    assert comparison["chosen_on_validation"] is None
+    assert not any(row["best"] or row["against_best"] for row in comparison["models"])
     from gpcn.cli.compare import show
 
-    show(found)
+    show(comparison)
     printed = " ".join(capsys.readouterr().out.split())
     assert "best on validation" not in printed.replace("against the best on validation", "")
     assert "none is the best there" in printed
@@ -64,7 +64,7 @@ def test_a_search_is_refused_before_it_begins(tmp_path: Path) -> None:
     assert "cannot choose by ROC-AUC" in refused(*words)
 
 
-def test_the_bound_of_a_run_whose_test_nodes_are_of_one_class(tmp_path: Path) -> None:
+def test_the_bound_of_a_run_whose_test_nodes_are_of_one_class_has_no_test_score(tmp_path: Path) -> None:
     graph = one_class("test")
     save(graph, tmp_path / "g.npz")
     source: dict[str, Any] = {"graph": str(tmp_path / "g.npz"), "nodes": None, "columns": {}}

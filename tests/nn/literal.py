@@ -16,8 +16,8 @@ def normalized(adjacency: Tensor) -> Tensor:
 
 
 def feature_layers(x: Tensor, weights: list[Tensor], biases: list[Tensor] | None) -> Tensor:
-    for place, weight in enumerate(weights):
-        x = x @ weight + (biases[place] if biases else 0)
+    for layer, weight in enumerate(weights):
+        x = x @ weight + (biases[layer] if biases else 0)
         x = torch.where(x > 0, x, torch.zeros_like(x))
     return x
 
@@ -75,12 +75,12 @@ def generalized(bar: Tensor, x: Tensor, gamma: float, weights: list[Tensor], bia
     for k in range(1, layers + 1):
         for chosen in combinations(range(layers), k):
             product = torch.eye(x.shape[1], dtype=x.dtype)
-            for place in chosen:
-                product = product @ weights[place]
+            for layer in chosen:
+                product = product @ weights[layer]
             total = total + gamma**k * (power(bar, k) @ x @ product)
             if biases is not None:
                 rest = torch.eye(x.shape[1], dtype=x.dtype)
-                for place in chosen[1:]:
-                    rest = rest @ weights[place]
+                for layer in chosen[1:]:
+                    rest = rest @ weights[layer]
                 total = total + gamma**k * (power(bar, k) @ ones @ biases[chosen[0]][None, :] @ rest)
     return total

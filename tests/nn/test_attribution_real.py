@@ -49,11 +49,11 @@ def assert_shares_add_up(graph: Graph, name: str, bias: bool) -> None:
 @pytest.mark.parametrize("bias", [False, True], ids=["without-bias", "with-bias"])
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("dataset", ["texas", "cora"])
-def test_on_benchmarks(load_dataset: Callable[[str], Graph], dataset: str, name: str, bias: bool) -> None:
+def test_shares_add_up_on_benchmarks(load_dataset: Callable[[str], Graph], dataset: str, name: str, bias: bool) -> None:
     assert_shares_add_up(load_dataset(dataset), name, bias)
 
 
 @pytest.mark.parametrize("bias", [False, True], ids=["without-bias", "with-bias"])
 @pytest.mark.parametrize("name", MODELS)
-def test_on_the_fraud_preset(fraud_folder: Path, name: str, bias: bool) -> None:
+def test_shares_add_up_on_the_fraud_preset(fraud_folder: Path, name: str, bias: bool) -> None:
     assert_shares_add_up(fraud(fraud_folder), name, bias)

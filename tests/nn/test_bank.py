@@ -43,9 +43,9 @@ KINDS = {
 
 
 def typed_graph(degree: float = 5) -> Graph:
-    made = synthesize(nodes=NODES, classes=3, degree=degree, directed=True, features=FEATURES, splits=0, seed=4)
+    graph = synthesize(nodes=NODES, classes=3, degree=degree, directed=True, features=FEATURES, splits=0, seed=4)
     rng = np.random.default_rng(5)
-    links = made.adjacency.tocoo()
+    links = graph.adjacency.tocoo()
     weights, pays = 0.5 + rng.random(links.nnz), rng.random(links.nnz) < 0.5
 
     def part(mask: np.ndarray) -> sp.csr_array:
@@ -54,8 +54,8 @@ def typed_graph(degree: float = 5) -> Graph:
     return Graph(
         adjacency=part(np.ones_like(pays)),
         relations={"pays": part(pays), "owns": part(~pays)},
-        features=made.features,
-        labels=made.labels,
+        features=graph.features,
+        labels=graph.labels,
     )
 
 
@@ -125,7 +125,7 @@ def literal_logits(model: NodeClassifier, x: Tensor, graph: Graph) -> Tensor:
     if model.link is not None:
         mu = torch.sigmoid(model.mu_logit)
         vectors = [model.link] if model.link.dim() == 2 else [model.link[:, i] for i in range(model.link.shape[1])]
-        linked = [dense_operator(graph, spec) @ each for spec, each in zip(model.link_bank, vectors, strict=True)]
+        linked = [dense_operator(graph, spec) @ link for spec, link in zip(model.link_bank, vectors, strict=True)]
         total = mu * total + (1 - mu) * sum(linked)
     return total @ model.out.weight + (0 if model.out.bias is None else model.out.bias)
 
@@ -141,7 +141,7 @@ def _literal_multi(model: MultiGPCN, hidden: Tensor, operators: list[Tensor], gr
 
     if model.degree_terms is not None:
         directions = dict.fromkeys(spec.direction for spec in model.bank)
-        raw = [dense_operator(graph, bank.OperatorSpec(each, "none", False)) for each in directions]
+        raw = [dense_operator(graph, bank.OperatorSpec(direction, "none", False)) for direction in directions]
         hidden = hidden + torch.log(1 + torch.stack([matrix.sum(1) for matrix in raw], 1)) @ model.degree_terms
     for block in model.inner:
         active = torch.relu(spread(block.norm(hidden), block.terms))
@@ -233,7 +233,7 @@ def test_memory_does_not_grow_with_depth() -> None:
     assert sizes[0] == sizes[1] > 0
 
 
-def test_names_and_banks() -> None:
+def test_names_of_operators_and_banks_are_parsed_and_resolved() -> None:
     assert bank.parse("paper") == (bank.PAPER_OPERATOR,)
     for name in OPERATORS:
         assert str(bank.parse(name)[0]) == name

@@ -71,24 +71,28 @@ def linear(ours: nn.Module, theirs: nn.Module) -> list[Pair]:
 
 def compare(pairs: list[Pair], ours: Callable[[], Tensor], theirs: Callable[[], Tensor]) -> None:
     """Copies our weights to their module, then compares logits and the gradient of every weight."""
-    for own, other, change in pairs:
-        assert other.shape == change(own).shape
-        other.data = change(own.data).clone()
-    found, expected = ours(), theirs()
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
-    chosen = torch.randn(found.shape, dtype=found.dtype, generator=torch.manual_seed(7))
-    own_gradients = torch.autograd.grad((found.log_softmax(1) * chosen).sum(), [own for own, _, _ in pairs])
-    gradients = torch.autograd.grad((expected.log_softmax(1) * chosen).sum(), [other for _, other, _ in pairs])
-    for mine, gradient, (_, _, change) in zip(own_gradients, gradients, pairs, strict=True):
-        torch.testing.assert_close(change(mine), gradient, rtol=1e-9, atol=1e-11)
+    for our_weight, their_weight, change in pairs:
+        assert their_weight.shape == change(our_weight).shape
+        their_weight.data = change(our_weight.data).clone()
+    logits, expected = ours(), theirs()
+    torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-11)
+    chosen = torch.randn(logits.shape, dtype=logits.dtype, generator=torch.manual_seed(7))
+    our_gradients = torch.autograd.grad(
+        (logits.log_softmax(1) * chosen).sum(), [our_weight for our_weight, _, _ in pairs]
+    )
+    their_gradients = torch.autograd.grad(
+        (expected.log_softmax(1) * chosen).sum(), [their_weight for _, their_weight, _ in pairs]
+    )
+    for our_gradient, their_gradient, (_, _, change) in zip(our_gradients, their_gradients, pairs, strict=True):
+        torch.testing.assert_close(change(our_gradient), their_gradient, rtol=1e-9, atol=1e-11)
 
 
 def covers(pairs: list[Pair], model: NodeClassifier) -> None:
-    assert {id(own) for own, _, _ in pairs} == {id(parameter) for parameter in model.parameters()}
+    assert {id(our_weight) for our_weight, _, _ in pairs} == {id(parameter) for parameter in model.parameters()}
 
 
 @pytest.mark.parametrize("mlp_layers", [1, 3])
-def test_mlp(x: Tensor, edge_index: Tensor, mlp_layers: int) -> None:
+def test_mlp_computes_the_same_as_in_pyg(x: Tensor, edge_index: Tensor, mlp_layers: int) -> None:
     model = build(MLP, mlp_layers=mlp_layers)
     other = pyg.MLP([FEATURES, *[HIDDEN] * mlp_layers, CLASSES], norm=None).double()
     pairs = [
@@ -100,7 +104,7 @@ def test_mlp(x: Tensor, edge_index: Tensor, mlp_layers: int) -> None:
     compare(pairs, lambda: model(x, edge_index), lambda: other(x))
 
 
-def test_logistic_regression(x: Tensor, edge_index: Tensor) -> None:
+def test_logistic_regression_is_one_linear_layer(x: Tensor, edge_index: Tensor) -> None:
     model, other = build(LogisticRegression), nn.Linear(FEATURES, CLASSES).double()
     compare(linear(model.out, other), lambda: model(x, edge_index), lambda: other(x))
 
@@ -108,7 +112,7 @@ def test_logistic_regression(x: Tensor, edge_index: Tensor) -> None:
 @pytest.mark.parametrize("hidden", [2, 12])
 @pytest.mark.parametrize("layers", [1, 2, 4])
 @pytest.mark.parametrize("bias", [True, False])
-def test_gcn(x: Tensor, edge_index: Tensor, layers: int, bias: bool, hidden: int) -> None:
+def test_gcn_computes_the_same_as_in_pyg(x: Tensor, edge_index: Tensor, layers: int, bias: bool, hidden: int) -> None:
     torch.manual_seed(5)
     model = GCN(FEATURES, hidden, CLASSES, layers=layers, bias=bias).double()
     sizes = [FEATURES, *[hidden] * (layers - 1), CLASSES]
@@ -121,15 +125,15 @@ def test_gcn(x: Tensor, edge_index: Tensor, layers: int, bias: bool, hidden: int
 
     def theirs() -> Tensor:
         hidden = x
-        for place, layer in enumerate(others):
-            hidden = layer(hidden.relu() if place else hidden, edge_index)
+        for index, layer in enumerate(others):
+            hidden = layer(hidden.relu() if index else hidden, edge_index)
         return hidden
 
     compare(pairs, lambda: model(x, edge_index), theirs)
 
 
 @pytest.mark.parametrize("layers", [1, 2, 5])
-def test_sgc(x: Tensor, edge_index: Tensor, layers: int) -> None:
+def test_sgc_computes_the_same_as_in_pyg(x: Tensor, edge_index: Tensor, layers: int) -> None:
     model, other = build(SGC, layers=layers), pyg.SGConv(FEATURES, CLASSES, K=layers).double()
     pairs = [(model.linear.weight, other.lin.weight, turn), (model.bias, other.lin.bias, same)]
     covers(pairs, model)
@@ -137,7 +141,7 @@ def test_sgc(x: Tensor, edge_index: Tensor, layers: int) -> None:
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_gcnii(x: Tensor, edge_index: Tensor, shared: bool) -> None:
+def test_gcnii_computes_the_same_as_in_pyg(x: Tensor, edge_index: Tensor, shared: bool) -> None:
     model = build(GCNII, layers=4, alpha=0.2, theta=0.7, shared_weights=shared)
     first, last = nn.Linear(FEATURES, HIDDEN).double(), nn.Linear(HIDDEN, CLASSES).double()
     others = [
@@ -145,9 +149,9 @@ def test_gcnii(x: Tensor, edge_index: Tensor, shared: bool) -> None:
         for layer in range(1, 5)
     ]
     pairs = [*linear(model.features.layers[0], first), *linear(model.out, last)]
-    for place, theirs in enumerate(others):
-        pairs.append((model.convolutions[place].weight, theirs.weight1, same))
-        pairs += [] if shared else [(model.initial[place].weight, theirs.weight2, same)]
+    for index, theirs in enumerate(others):
+        pairs.append((model.convolutions[index].weight, theirs.weight1, same))
+        pairs += [] if shared else [(model.initial[index].weight, theirs.weight2, same)]
     covers(pairs, model)
 
     def theirs_all() -> Tensor:
@@ -159,7 +163,7 @@ def test_gcnii(x: Tensor, edge_index: Tensor, shared: bool) -> None:
     compare(pairs, lambda: model(x, edge_index), theirs_all)
 
 
-def test_appnp(x: Tensor, edge_index: Tensor) -> None:
+def test_appnp_computes_the_same_as_in_pyg(x: Tensor, edge_index: Tensor) -> None:
     model = build(APPNP, layers=7, alpha=0.15, mlp_layers=2)
     mlp, spread = pyg.MLP([FEATURES, HIDDEN, HIDDEN, CLASSES], norm=None).double(), pyg.APPNP(K=7, alpha=0.15)
     pairs = [
@@ -173,7 +177,9 @@ def test_appnp(x: Tensor, edge_index: Tensor) -> None:
 
 @pytest.mark.parametrize("powers", [(0, 1, 2), (1, 3), (0,), (2,)])
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_mixhop(x: Tensor, edge_index: Tensor, powers: tuple[int, ...], layers: int) -> None:
+def test_mixhop_computes_the_same_as_in_pyg(
+    x: Tensor, edge_index: Tensor, powers: tuple[int, ...], layers: int
+) -> None:
     model = build(MixHop, layers=layers, powers=powers)
     wide = len(powers) * HIDDEN
     sizes = [FEATURES, *[wide] * (layers - 1)]
@@ -182,8 +188,8 @@ def test_mixhop(x: Tensor, edge_index: Tensor, powers: tuple[int, ...], layers: 
     pairs = linear(model.out, last)
     for ours, theirs in zip(model.convolutions, others, strict=True):
         pairs.append((ours.bias, theirs.bias, same))
-        for place, power in enumerate(powers):
-            part = slice(place * HIDDEN, (place + 1) * HIDDEN)
+        for index, power in enumerate(powers):
+            part = slice(index * HIDDEN, (index + 1) * HIDDEN)
             pairs.append((ours.linear.weight, theirs.lins[power].weight, lambda w, part=part: w[:, part].T))
     covers(pairs, model)
 
@@ -218,7 +224,9 @@ def linkx_pairs(model: LINKX, other: pyg.LINKX) -> list[Pair]:
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("depths", [(1, 1, 1), (2, 1, 1), (3, 2, 3)])
-def test_linkx(x: Tensor, edge_index: Tensor, depths: tuple[int, int, int], training: bool) -> None:
+def test_linkx_computes_the_same_as_in_pyg(
+    x: Tensor, edge_index: Tensor, depths: tuple[int, int, int], training: bool
+) -> None:
     layers, mlp_layers, edge_layers = depths
     model = build(LINKX, num_nodes=NODES, layers=layers, mlp_layers=mlp_layers, edge_layers=edge_layers).train(training)
     other = pyg.LINKX(NODES, FEATURES, HIDDEN, CLASSES, layers, edge_layers, mlp_layers).double().train(training)
@@ -251,7 +259,7 @@ def test_a_directed_edge_carries_features_as_in_pyg(x: Tensor) -> None:
         assert not (model(changed, links) != model(x, links))[1].any()
 
 
-def test_label_propagation(graph: Graph, x: Tensor, edge_index: Tensor) -> None:
+def test_label_propagation_spreads_labels_as_in_pyg(graph: Graph, x: Tensor, edge_index: Tensor) -> None:
     labels, train = torch.tensor(graph.labels), torch.arange(0, NODES, 2)
     model = LabelPropagation(FEATURES, HIDDEN, CLASSES, layers=20, alpha=0.8).double()
     model.observe(labels, train)
@@ -260,8 +268,8 @@ def test_label_propagation(graph: Graph, x: Tensor, edge_index: Tensor) -> None:
     other = pyg.LabelPropagation(num_layers=20, alpha=0.8)
     expected = other(given, links, train, weight, post_step=lambda spread: spread)  # no clamping
     reached = expected.sum(1) > 0
-    found = model(x, edge_index).softmax(1)
-    torch.testing.assert_close(found[reached], (expected / expected.sum(1, keepdim=True))[reached])
+    probabilities = model(x, edge_index).softmax(1)
+    torch.testing.assert_close(probabilities[reached], (expected / expected.sum(1, keepdim=True))[reached])
     operator = model.operator(edge_index, None, NODES, self_loops=False)
     torch.testing.assert_close(model.spread(operator), expected, rtol=1e-9, atol=1e-12)
 
@@ -286,12 +294,17 @@ class Deep(nn.Module):
 @pytest.mark.parametrize("norm", ["layer", "batch", "none"])
 @pytest.mark.parametrize("layers", [1, 4])
 @pytest.mark.parametrize("kind", [DeepGCN, DeepSAGE])
-def test_deep_networks(x: Tensor, edge_index: Tensor, kind: type[NodeClassifier], layers: int, norm: str) -> None:
+def test_deep_networks_compute_the_same_from_layers_of_pyg(
+    x: Tensor, edge_index: Tensor, kind: type[NodeClassifier], layers: int, norm: str
+) -> None:
     model = build(kind, layers=layers, norm=norm)
     other = Deep(pyg.GCNConv if kind is DeepGCN else pyg.SAGEConv, layers, norm).double()
     pairs = [*linear(model.input, other.input), *linear(model.out, other.out)]
     for ours, theirs in zip(model.norms, other.norms, strict=True):
-        pairs += [(own, its, same) for own, its in zip(ours.parameters(), theirs.parameters(), strict=True)]
+        pairs += [
+            (our_weight, their_weight, same)
+            for our_weight, their_weight in zip(ours.parameters(), theirs.parameters(), strict=True)
+        ]
     for ours, theirs in zip(model.convolutions, other.convolutions, strict=True):
         if kind is DeepGCN:
             pairs += [(ours.linear.weight, theirs.lin.weight, turn), (ours.bias, theirs.bias, same)]

@@ -40,7 +40,7 @@ def features(dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.where(x.abs() < 0.7, 0.0, x)
 
 
-def test_all_are_here() -> None:
+def test_every_baseline_is_among_those_checked() -> None:
     assert set(NAMES) == {
         name for name, value in vars(baselines).items() if isinstance(value, type) and issubclass(value, NodeClassifier)
     }
@@ -151,12 +151,12 @@ def test_replicas_under_vmap_are_the_models_one_by_one(name: str) -> None:
     def loss(parameters: dict[str, Tensor]) -> Tensor:
         return torch.func.functional_call(models[0], parameters, (x, links)).log_softmax(1)[:, 0].sum()
 
-    found = torch.func.vmap(torch.func.grad(loss))(stacked)
+    replica_gradients = torch.func.vmap(torch.func.grad(loss))(stacked)
     for number, model in enumerate(models):
         names, parameters = zip(*model.named_parameters(), strict=True)
         alone = torch.autograd.grad(model(x, links).log_softmax(1)[:, 0].sum(), parameters)
         for key, gradient in zip(names, alone, strict=True):
-            torch.testing.assert_close(found[key][number], gradient)
+            torch.testing.assert_close(replica_gradients[key][number], gradient)
 
 
 @pytest.mark.parametrize("name", NAMES)

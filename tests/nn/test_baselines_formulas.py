@@ -37,15 +37,15 @@ LONER, LOOPED = NODES - 1, 2
 
 
 def make_graph() -> Graph:
-    made = synthesize(nodes=NODES, classes=3, degree=4, directed=True, features=FEATURES, splits=0, seed=4)
-    adjacency = made.adjacency.tolil()
+    graph = synthesize(nodes=NODES, classes=3, degree=4, directed=True, features=FEATURES, splits=0, seed=4)
+    adjacency = graph.adjacency.tolil()
     adjacency[LONER, :] = 0
     adjacency[:, LONER] = 0
     adjacency[LOOPED, LOOPED] = 1
     adjacency = adjacency.tocsr()
     adjacency.eliminate_zeros()
     adjacency.data = 0.5 + torch.rand(adjacency.nnz, generator=torch.manual_seed(3)).numpy()
-    return Graph(adjacency=adjacency, features=made.features, labels=made.labels)
+    return Graph(adjacency=adjacency, features=graph.features, labels=graph.labels)
 
 
 GRAPH = make_graph()
@@ -89,8 +89,8 @@ def logistic_regression(model: LogisticRegression) -> Tensor:
 
 def gcn(model: GCN) -> Tensor:
     hidden = X
-    for place, layer in enumerate(model.convolutions):
-        hidden = BAR @ (hidden.clamp(min=0) if place else hidden) @ layer.linear.weight + plus(layer.bias)
+    for index, layer in enumerate(model.convolutions):
+        hidden = BAR @ (hidden.clamp(min=0) if index else hidden) @ layer.linear.weight + plus(layer.bias)
     return hidden
 
 
@@ -101,11 +101,11 @@ def sgc(model: SGC) -> Tensor:
 def gcnii(model: GCNII) -> Tensor:
     start = hidden = first_layers(model)
     eye = torch.eye(HIDDEN, dtype=X.dtype)
-    for place in range(model.layers):
-        beta = math.log(model.theta / (place + 1) + 1)
-        mixed = (1 - beta) * eye + beta * model.convolutions[place].weight
-        own = mixed if model.initial is None else (1 - beta) * eye + beta * model.initial[place].weight
-        hidden = ((1 - model.alpha) * BAR @ hidden @ mixed + model.alpha * start @ own).clamp(min=0)
+    for layer in range(model.layers):
+        beta = math.log(model.theta / (layer + 1) + 1)
+        mixed = (1 - beta) * eye + beta * model.convolutions[layer].weight
+        mixed_initial = mixed if model.initial is None else (1 - beta) * eye + beta * model.initial[layer].weight
+        hidden = ((1 - model.alpha) * BAR @ hidden @ mixed + model.alpha * start @ mixed_initial).clamp(min=0)
     return affine(model.out, hidden)
 
 
@@ -135,12 +135,12 @@ def mixhop(model: MixHop) -> Tensor:
 def exact_hops() -> tuple[Tensor, Tensor]:
     """One and two steps by breadth-first search, each normalized by its own row sums."""
     steps = torch.tensor(csgraph.shortest_path(A.numpy() > 0, unweighted=True))
-    found = []
+    hops = []
     for chosen in (torch.where(steps == 1, A, 0.0), (steps == 2).double()):
         rows = chosen.sum(1)
         scale = torch.where(rows > 0, rows, 1.0) ** -0.5 * (rows > 0)
-        found.append(scale[:, None] * chosen * scale[None, :])
-    return found[0], found[1]
+        hops.append(scale[:, None] * chosen * scale[None, :])
+    return hops[0], hops[1]
 
 
 def h2gcn(model: H2GCN) -> Tensor:
@@ -174,11 +174,11 @@ def linkx(model: LINKX) -> Tensor:
 def adagpr(model: AdaGPR) -> Tensor:
     start = hidden = first_layers(model)
     eye = torch.eye(HIDDEN, dtype=X.dtype)
-    for place in range(model.layers):
-        beta = math.log(model.theta / (place + 1) + 1)
-        gates = model.gates[place].exp() / model.gates[place].exp().sum()
+    for layer in range(model.layers):
+        beta = math.log(model.theta / (layer + 1) + 1)
+        gates = model.gates[layer].exp() / model.gates[layer].exp().sum()
         support = (1 - model.alpha) * polynomial(gates, hidden) + model.alpha * start
-        hidden = (support @ ((1 - beta) * eye + beta * model.convolutions[place].weight)).clamp(min=0)
+        hidden = (support @ ((1 - beta) * eye + beta * model.convolutions[layer].weight)).clamp(min=0)
     return affine(model.out, hidden)
 
 
@@ -222,15 +222,17 @@ def test_logits_and_every_gradient_are_those_of_the_formula(name: str, bias: boo
     if "solver" in options:
         pytest.importorskip("torchdiffeq")
     model = build(kind, bias=bias, **options)
-    found, expected = model(X, LINKS), formula(model)
-    assert torch.isfinite(found).all()
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
-    chosen = torch.randn(found.shape, dtype=found.dtype, generator=torch.manual_seed(7))
+    logits, expected = model(X, LINKS), formula(model)
+    assert torch.isfinite(logits).all()
+    torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-10)
+    chosen = torch.randn(logits.shape, dtype=logits.dtype, generator=torch.manual_seed(7))
     names, parameters = zip(*model.named_parameters(), strict=True)
-    ours = torch.autograd.grad((found.log_softmax(1) * chosen).sum(), parameters)
+    ours = torch.autograd.grad((logits.log_softmax(1) * chosen).sum(), parameters)
     theirs = torch.autograd.grad((expected.log_softmax(1) * chosen).sum(), parameters)
-    for parameter, mine, other in zip(names, ours, theirs, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-9, atol=1e-10, msg=lambda text, p=parameter: f"{p}: {text}")
+    for parameter, gradient, expected_gradient in zip(names, ours, theirs, strict=True):
+        torch.testing.assert_close(
+            gradient, expected_gradient, rtol=1e-9, atol=1e-10, msg=lambda text, p=parameter: f"{p}: {text}"
+        )
 
 
 @pytest.mark.parametrize("kind", [GPRGNN, APPNP, SGC])
@@ -243,15 +245,15 @@ def test_coefficients_are_those_of_the_polynomial(kind: type[NodeClassifier]) ->
 
 @pytest.mark.parametrize("start", ["ppr", "nppr", "sgc", "random"])
 def test_gprgnn_starts_where_it_is_told(start: str) -> None:
-    found = GPRGNN(FEATURES, HIDDEN, CLASSES, layers=4, alpha=0.3, start=start).coefficients()
+    coefficients = GPRGNN(FEATURES, HIDDEN, CLASSES, layers=4, alpha=0.3, start=start).coefficients()
     expected = {
         "ppr": [0.3, 0.3 * 0.7, 0.3 * 0.7**2, 0.3 * 0.7**3, 0.7**4],
         "nppr": [value / sum(0.3**k for k in range(5)) for value in (0.3**k for k in range(5))],
         "sgc": [0.0, 0.0, 0.0, 0.0, 1.0],
     }
-    assert found.abs().sum().item() == pytest.approx(1)
+    assert coefficients.abs().sum().item() == pytest.approx(1)
     if start in expected:
-        assert found.tolist() == pytest.approx(expected[start], rel=1e-6)
+        assert coefficients.tolist() == pytest.approx(expected[start], rel=1e-6)
 
 
 def test_adagpr_tells_the_weights_of_each_layer() -> None:
@@ -274,9 +276,9 @@ def test_gode_by_euler_is_the_residual_gcn_with_one_weight(training: bool) -> No
     other = build(ResidualGCN, layers=4, gamma=0.3, dropout=0.4, mlp_layers=2, shared=True).train(training)
     other.load_state_dict(model.state_dict())
     results = []
-    for each in (model, other):
+    for network in (model, other):
         torch.manual_seed(1)
-        results.append(each(X, LINKS))
+        results.append(network(X, LINKS))
     assert torch.equal(*results)
 
 
@@ -287,8 +289,8 @@ def test_gode_by_tolerance_agrees_with_scipy_and_with_many_small_steps(gamma: fl
     fine = build(GODE, layers=1000, gamma=gamma / 500)
     fine.load_state_dict(model.state_dict())
     with torch.no_grad():
-        found = model(X, LINKS)
-        assert (found - fine(X, LINKS)).abs().max() < 3e-3 * found.abs().max()
+        logits = model(X, LINKS)
+        assert (logits - fine(X, LINKS)).abs().max() < 3e-3 * logits.abs().max()
 
         def slope(time: float, state: np.ndarray) -> np.ndarray:
             return derivative(model, torch.tensor(state).reshape(NODES, HIDDEN)).numpy().ravel()
@@ -296,12 +298,12 @@ def test_gode_by_tolerance_agrees_with_scipy_and_with_many_small_steps(gamma: fl
         start = first_layers(model).numpy().ravel()
         solved = scipy.integrate.solve_ivp(slope, (0, 2 * gamma), start, method="DOP853", rtol=1e-10, atol=1e-11)
         end = torch.tensor(solved.y[:, -1]).reshape(NODES, HIDDEN)
-        torch.testing.assert_close(found, affine(model.out, end), rtol=1e-6, atol=5e-6)  # both solvers err at a kink
+        torch.testing.assert_close(logits, affine(model.out, end), rtol=1e-6, atol=5e-6)  # both solvers err at a kink
 
 
 @pytest.mark.parametrize("mask", [True, False])
 @pytest.mark.parametrize("loops", [True, False])
-def test_label_propagation(loops: bool, mask: bool) -> None:
+def test_label_propagation_is_the_polynomial_of_its_formula(loops: bool, mask: bool) -> None:
     labels, train = torch.tensor(GRAPH.labels), torch.arange(0, NODES - 1, 3)
     model = LabelPropagation(FEATURES, HIDDEN, CLASSES, layers=9, alpha=0.7, self_loops=loops).double()
     model.observe(labels, torch.isin(torch.arange(NODES), train) if mask else train)
@@ -317,9 +319,9 @@ def test_label_propagation(loops: bool, mask: bool) -> None:
     shares = (start.sum(0) + 1) / (start.sum() + CLASSES)
     expected = Y + 1e-12 * shares
     expected = (expected / expected.sum(1, keepdim=True)).log()
-    found = model(X, LINKS)
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(found[LONER].exp(), shares, rtol=1e-9, atol=1e-9)  # no label reaches it
+    logits = model(X, LINKS)
+    torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(logits[LONER].exp(), shares, rtol=1e-9, atol=1e-9)  # no label reaches it
 
 
 @pytest.mark.parametrize("loops", [False, True])

@@ -51,8 +51,8 @@ def assert_adds_up(graph: Graph, name: str, options: dict[str, object]) -> None:
     assert (sum(parts.values()) - logits).abs().max() < 1e-6
     assert logits.abs().max() > 0.1
     for node in (0, graph.num_nodes - 1):
-        for found in decomposition.sources(model, problem.x, problem.adjacency, node):
-            torch.testing.assert_close(found.gives.sum(0), parts[found.part][node], rtol=0, atol=1e-6)
+        for source in decomposition.sources(model, problem.x, problem.adjacency, node):
+            torch.testing.assert_close(source.gives.sum(0), parts[source.part][node], rtol=0, atol=1e-6)
 
 
 @pytest.mark.mirror
@@ -80,19 +80,19 @@ def test_each_part_is_the_power_that_it_is_called_after(name: str) -> None:
     bar, hidden = literal.normalized(dense), model.features(problem.x)
     share = 1.0 if model.mix() is None else model.mix()
     parts = dict(decomposition.parts(model, problem.x, problem.adjacency))
-    found = {each.part: each for each in decomposition.sources(model, problem.x, problem.adjacency, 7)}
-    assert list(found) == [part for part in parts if part != "bias"]
+    sources = {source.part: source for source in decomposition.sources(model, problem.x, problem.adjacency, 7)}
+    assert list(sources) == [part for part in parts if part != "bias"]
     for k, coefficient in enumerate(model.coefficients()):
         power = torch.linalg.matrix_power(bar, k)
         value = share * coefficient * hidden @ torch.linalg.matrix_power(model.residual.weight, k) @ model.out.weight
         torch.testing.assert_close(parts[hop(k)], power @ value)
-        each = found[hop(k)]
-        assert each.nodes.tolist() == power[7].nonzero().squeeze(1).tolist()
-        torch.testing.assert_close(each.gives, (power[7].unsqueeze(1) * value)[each.nodes])
+        source = sources[hop(k)]
+        assert source.nodes.tolist() == power[7].nonzero().squeeze(1).tolist()
+        torch.testing.assert_close(source.gives, (power[7].unsqueeze(1) * value)[source.nodes])
     if "links" in parts:
         through = (1 - share) * model.link @ model.out.weight
         torch.testing.assert_close(parts["links"], bar @ through)
-        torch.testing.assert_close(found["links"].gives, (bar[7].unsqueeze(1) * through)[found["links"].nodes])
+        torch.testing.assert_close(sources["links"].gives, (bar[7].unsqueeze(1) * through)[sources["links"].nodes])
 
 
 def test_what_cannot_be_decomposed_says_so() -> None:

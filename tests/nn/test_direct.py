@@ -59,7 +59,7 @@ def test_the_pass_equals_autograd(name: str, count: int, layers: int, dropout: f
     direct_loss, logits = DirectPass(model, x, graph, TRAIN, labels[TRAIN], weights)(dropout > 0)
     torch.testing.assert_close(direct_loss, loss, rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
-    for parameter, gradient in ((name, each.grad) for name, each in model.named_parameters()):
+    for parameter, gradient in ((name, tensor.grad) for name, tensor in model.named_parameters()):
         torch.testing.assert_close(gradient, wanted[parameter], rtol=1e-9, atol=1e-9, msg=parameter)
         assert gradient.stride() == wanted[parameter].stride(), parameter  # fused Adam reads memory, not indices
 
@@ -93,7 +93,7 @@ def test_rows_that_nothing_depends_on_are_left_out(
     assert all(len(plan.training) < graph.num_nodes for plan in direct.plans.values()) or count == 6
     torch.testing.assert_close(direct_loss, loss, rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(logits[judged], expected[judged], rtol=1e-9, atol=1e-9)
-    for parameter, gradient in ((name, each.grad) for name, each in model.named_parameters()):
+    for parameter, gradient in ((name, tensor.grad) for name, tensor in model.named_parameters()):
         torch.testing.assert_close(gradient, wanted[parameter], rtol=1e-9, atol=1e-9, msg=parameter)
         assert gradient.stride() == wanted[parameter].stride(), parameter
 
@@ -187,7 +187,7 @@ def test_a_step_writes_into_the_memory_of_the_step_before(name: str, dropout: fl
     assert locations[0] == locations[1] == locations[2]
 
 
-def test_which_terms_are_written_out() -> None:
+def test_the_terms_of_family_and_free_models_are_written_out() -> None:
     class Other(GPCN):
         def pieces(self) -> Pieces:
             return super().pieces()
@@ -230,7 +230,7 @@ def test_a_share_that_changes_between_steps_is_followed() -> None:
             torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-9, atol=1e-9)
 
 
-def test_what_the_pass_covers() -> None:
+def test_the_pass_covers_collapsible_models_alone() -> None:
     graph = typed_graph()
     x = torch.tensor(graph.features)
     sizes = (x.shape[1], 64, CLASSES)

@@ -23,11 +23,11 @@ from tests.nn.test_operator import random
 def test_the_share_and_the_mean_are_right(p: float) -> None:
     torch.manual_seed(0)
     x = torch.ones(1001, 777)
-    found = dropout(x, p, training=True)
+    dropped = dropout(x, p, training=True)
     count = x.numel()
-    assert (found == 0).float().mean().item() == pytest.approx(p, abs=5 * (p * (1 - p) / count) ** 0.5 + 1e-4)
-    assert found.mean().item() == pytest.approx(1, abs=0.01)
-    torch.testing.assert_close(found.max().item(), 1 / (1 - p), rtol=1e-6, atol=0)
+    assert (dropped == 0).float().mean().item() == pytest.approx(p, abs=5 * (p * (1 - p) / count) ** 0.5 + 1e-4)
+    assert dropped.mean().item() == pytest.approx(1, abs=0.01)
+    torch.testing.assert_close(dropped.max().item(), 1 / (1 - p), rtol=1e-6, atol=0)
 
 
 def test_neighbouring_entries_are_independent() -> None:
@@ -51,11 +51,11 @@ def test_the_seed_of_torch_decides() -> None:
 def test_relu_and_dropout_together_have_the_gradient_of_both(make) -> None:
     torch.manual_seed(2)
     x = torch.randn(300, 200, dtype=torch.float64, requires_grad=True)
-    found = make(x, 0.4, True)
-    passed = found.detach() != 0
-    torch.testing.assert_close(found, F.relu(x) * passed / 0.6)
+    dropped = make(x, 0.4, True)
+    passed = dropped.detach() != 0
+    torch.testing.assert_close(dropped, F.relu(x) * passed / 0.6)
     weights = torch.randn_like(x)
-    (gradient,) = torch.autograd.grad((found * weights).sum(), x)
+    (gradient,) = torch.autograd.grad((dropped * weights).sum(), x)
     torch.testing.assert_close(gradient, weights * passed * (x > 0) / 0.6)
 
 
@@ -71,25 +71,25 @@ def test_nothing_happens_without_training_or_probability() -> None:
 def test_sparse_dropout_is_the_same_in_matrix_and_transpose() -> None:
     torch.manual_seed(0)
     operator = random(60, 50)
-    found = dropout_sparse(operator, 0.5, training=True)
-    torch.testing.assert_close(found.matrix.to_dense().T, found.transposed.to_dense())
-    kept = found.matrix.values() != 0
-    torch.testing.assert_close(found.matrix.values()[kept], 2 * operator.matrix.values()[kept])
+    dropped = dropout_sparse(operator, 0.5, training=True)
+    torch.testing.assert_close(dropped.matrix.to_dense().T, dropped.transposed.to_dense())
+    kept = dropped.matrix.values() != 0
+    torch.testing.assert_close(dropped.matrix.values()[kept], 2 * operator.matrix.values()[kept])
     assert 0.3 < kept.double().mean() < 0.7
 
 
 def test_replicas_under_vmap_drop_differently() -> None:
     x = torch.ones(3, 40, 40)
-    found = torch.func.vmap(lambda given: dropout(given, 0.5, True), randomness="different")(x)
-    assert not torch.equal(found[0], found[1])
+    replicas = torch.func.vmap(lambda given: dropout(given, 0.5, True), randomness="different")(x)
+    assert not torch.equal(replicas[0], replicas[1])
 
 
 def test_replicas_drop_under_gradients_too() -> None:
     def loss(x: torch.Tensor) -> torch.Tensor:
         return relu_dropout_(x * 2, 0.5, True).sum()
 
-    found = torch.func.vmap(torch.func.grad(loss), randomness="different")(torch.ones(3, 40, 40))
-    assert not torch.equal(found[0], found[1])
+    gradients = torch.func.vmap(torch.func.grad(loss), randomness="different")(torch.ones(3, 40, 40))
+    assert not torch.equal(gradients[0], gradients[1])
 
 
 def test_a_share_close_to_one_drops_nearly_all() -> None:
@@ -117,9 +117,9 @@ def test_sparse_features_are_dropped_in_place_with_the_same_draws() -> None:
         torch.manual_seed(seed)
         expected = dropout_sparse(operator, 0.3, training=True)
         torch.manual_seed(seed)
-        found = again()
-        assert torch.equal(found.matrix.values(), expected.matrix.values())
-        assert torch.equal(found.transposed.values(), expected.transposed.values())
+        dropped = again()
+        assert torch.equal(dropped.matrix.values(), expected.matrix.values())
+        assert torch.equal(dropped.transposed.values(), expected.transposed.values())
 
 
 def test_infinite_entries_raise_no_warning() -> None:
@@ -128,8 +128,8 @@ def test_infinite_entries_raise_no_warning() -> None:
 
 
 def test_short_floats_are_dropped_too() -> None:
-    found = relu_dropout_(torch.ones(100, 100, dtype=torch.bfloat16), 0.5, True)
-    assert 0.4 < (found == 0).float().mean() < 0.6
+    dropped = relu_dropout_(torch.ones(100, 100, dtype=torch.bfloat16), 0.5, True)
+    assert 0.4 < (dropped == 0).float().mean() < 0.6
 
 
 @pytest.mark.parametrize("shape", [(40, 7), (3, 50_001), (70_001, 3), (2600, 128)])

@@ -26,13 +26,13 @@ FAMILY = {
 }
 
 
-def graph(directed: bool, weighted: bool) -> Graph:
-    made = synthesize(nodes=NODES, classes=3, degree=4, directed=directed, features=FEATURES, splits=0, seed=1)
+def random_graph(directed: bool, weighted: bool) -> Graph:
+    graph = synthesize(nodes=NODES, classes=3, degree=4, directed=directed, features=FEATURES, splits=0, seed=1)
     if not weighted:
-        return made
-    adjacency = made.adjacency.copy()
+        return graph
+    adjacency = graph.adjacency.copy()
     adjacency.data = 0.5 + torch.rand(adjacency.nnz, generator=torch.manual_seed(3)).numpy()
-    return Graph(adjacency=adjacency, features=made.features, labels=made.labels)
+    return Graph(adjacency=adjacency, features=graph.features, labels=graph.labels)
 
 
 def build(name: str, layers: int, mlp_layers: int, bias: bool, **changes: object) -> NodeClassifier:
@@ -62,7 +62,7 @@ def literal_logits(model: NodeClassifier, x: Tensor, adjacency: Tensor) -> Tenso
             coefficients = list(model.theta.unbind())
         elif model.adaptive == "relative":
             start = literal.binomial(model.layers, model.gamma)
-            coefficients = [share * each for share, each in zip(model.theta.unbind(), start, strict=True)]
+            coefficients = [share * value for share, value in zip(model.theta.unbind(), start, strict=True)]
         else:
             coefficients = literal.elementary_symmetric(model.theta)
         hidden = literal.polynomial(bar, hidden, coefficients, model.residual.weight, model.residual.bias)
@@ -75,26 +75,26 @@ def literal_logits(model: NodeClassifier, x: Tensor, adjacency: Tensor) -> Tenso
 def gradients(logits: Tensor, model: NodeClassifier) -> dict[str, Tensor]:
     weights = torch.randn(logits.shape, dtype=logits.dtype, generator=torch.manual_seed(7))
     names, parameters = zip(*model.named_parameters(), strict=True)
-    found = torch.autograd.grad((torch.log_softmax(logits, 1) * weights).sum(), parameters)
-    return dict(zip(names, found, strict=True))
+    values = torch.autograd.grad((torch.log_softmax(logits, 1) * weights).sum(), parameters)
+    return dict(zip(names, values, strict=True))
 
 
-def assert_close(found: Tensor, expected: Tensor, what: str) -> None:
+def assert_close(actual: Tensor, expected: Tensor, what: str) -> None:
     scale = expected.abs().max().clamp(min=1e-12)
-    assert ((found - expected).abs().max() / scale) < 1e-9, what
+    assert ((actual - expected).abs().max() / scale) < 1e-9, what
 
 
-def compare(model: NodeClassifier, made: Graph, sparse: bool) -> None:
-    x = torch.tensor(made.features, dtype=torch.float64)
+def compare(model: NodeClassifier, graph: Graph, sparse: bool) -> None:
+    x = torch.tensor(graph.features, dtype=torch.float64)
     x = torch.where(x.abs() < 0.5, torch.zeros_like(x), x)
     given = x.to_sparse_coo() if sparse else x
-    expected = literal_logits(model, x, torch.tensor(made.adjacency.toarray(), dtype=torch.float64))
+    expected = literal_logits(model, x, torch.tensor(graph.adjacency.toarray(), dtype=torch.float64))
     wanted = gradients(expected, model)
     for order in ("collapsed", "recursive"):
         model.order = order
-        found = model(given, made)
-        assert_close(found, expected, f"{order} logits")
-        for name, gradient in gradients(found, model).items():
+        logits = model(given, graph)
+        assert_close(logits, expected, f"{order} logits")
+        for name, gradient in gradients(logits, model).items():
             assert_close(gradient, wanted[name], f"{order} gradient of {name}")
 
 
@@ -103,7 +103,7 @@ def compare(model: NodeClassifier, made: Graph, sparse: bool) -> None:
 def test_three_ways_agree_at_every_depth(name: str, layers: int) -> None:
     if name in ("generalized", "agpcn-scales") and layers == 16:
         layers = 10  # the literal sum over subsets of layers has 2^L terms
-    compare(build(name, layers, 1 + layers % 4, bias=True), graph(directed=True, weighted=True), sparse=False)
+    compare(build(name, layers, 1 + layers % 4, bias=True), random_graph(directed=True, weighted=True), sparse=False)
 
 
 @pytest.mark.parametrize("mlp_layers", [1, 2, 3, 4])
@@ -111,12 +111,12 @@ def test_three_ways_agree_at_every_depth(name: str, layers: int) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", FAMILY)
 def test_three_ways_agree_for_every_front(name: str, mlp_layers: int, bias: bool, sparse: bool) -> None:
-    compare(build(name, 3, mlp_layers, bias), graph(directed=True, weighted=False), sparse)
+    compare(build(name, 3, mlp_layers, bias), random_graph(directed=True, weighted=False), sparse)
 
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_three_ways_agree_on_undirected_graphs(name: str) -> None:
-    compare(build(name, 4, 2, bias=True), graph(directed=False, weighted=False), sparse=True)
+    compare(build(name, 4, 2, bias=True), random_graph(directed=False, weighted=False), sparse=True)
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
@@ -126,11 +126,11 @@ def test_printed_and_binomial_agree_up_to_three_layers(layers: int) -> None:
 
 
 def test_printed_and_binomial_differ_from_four_layers_on() -> None:
-    made = graph(True, False)
-    x = torch.tensor(made.features, dtype=torch.float64)
+    graph = random_graph(True, False)
+    x = torch.tensor(graph.features, dtype=torch.float64)
     first, second = (build(name, 4, 1, True) for name in ("gpcn", "gpcn-printed"))
     second.load_state_dict(first.state_dict())
-    assert (first(x, made) - second(x, made)).abs().max() > 1e-3
+    assert (first(x, graph) - second(x, graph)).abs().max() > 1e-3
     torch.testing.assert_close(second.coefficients()[2], torch.tensor(4 * 0.3**2, dtype=torch.float64))
 
 
@@ -142,21 +142,21 @@ def transplanted(target: NodeClassifier, source: NodeClassifier) -> NodeClassifi
 
 
 def test_agpcn_with_binomial_theta_is_gpcn() -> None:
-    made, source = graph(True, True), build("gpcn", 5, 2, True)
-    x = torch.tensor(made.features, dtype=torch.float64)
+    graph, source = random_graph(True, True), build("gpcn", 5, 2, True)
+    x = torch.tensor(graph.features, dtype=torch.float64)
     adaptive = transplanted(build("agpcn", 5, 2, True), source)
     with torch.no_grad():
         adaptive.theta.copy_(source.coefficients())
-    assert_close(adaptive(x, made), source(x, made), "logits")
+    assert_close(adaptive(x, graph), source(x, graph), "logits")
 
 
 def test_agpcn_with_scales_is_agpcn_with_symmetric_theta() -> None:
-    made, source = graph(True, True), build("agpcn-scales", 5, 2, True)
-    x = torch.tensor(made.features, dtype=torch.float64)
+    graph, source = random_graph(True, True), build("agpcn-scales", 5, 2, True)
+    x = torch.tensor(graph.features, dtype=torch.float64)
     free = transplanted(build("agpcn", 5, 2, True), source_without(source, "theta"))
     with torch.no_grad():
         free.theta.copy_(torch.stack(literal.elementary_symmetric(source.theta)))
-    assert_close(free(x, made), source(x, made), "logits")
+    assert_close(free(x, graph), source(x, graph), "logits")
 
 
 def source_without(model: NodeClassifier, name: str) -> NodeClassifier:
@@ -169,21 +169,21 @@ def source_without(model: NodeClassifier, name: str) -> NodeClassifier:
 
 @pytest.mark.parametrize("names", [("gpcn-link", "gpcn"), ("agpcn-link", "agpcn")])
 def test_a_link_model_with_mu_1_is_the_plain_one(names: tuple[str, str]) -> None:
-    made, source = graph(True, True), build(names[1], 4, 2, True)
-    x = torch.tensor(made.features, dtype=torch.float64)
+    graph, source = random_graph(True, True), build(names[1], 4, 2, True)
+    x = torch.tensor(graph.features, dtype=torch.float64)
     linked = transplanted(build(names[0], 4, 2, True, mu=1.0, learn_mu=False, gamma=0.3), source)
     if hasattr(source, "theta"):
         with torch.no_grad():
             linked.theta.copy_(source.theta)
     assert linked.mix() == 1
-    assert_close(linked(x, made), source(x, made), "logits")
+    assert_close(linked(x, graph), source(x, graph), "logits")
 
 
 def test_a_link_model_with_mu_0_sees_links_only() -> None:
-    made = graph(True, True)
+    graph = random_graph(True, True)
     model = build("gpcn-link", 3, 1, True, mu=0.0, learn_mu=False)
     first, second = (torch.randn(NODES, FEATURES, dtype=torch.float64) for _ in range(2))
-    torch.testing.assert_close(model(first, made), model(second, made))
+    torch.testing.assert_close(model(first, graph), model(second, graph))
 
 
 def test_the_cheaper_order_is_chosen() -> None:
@@ -196,34 +196,34 @@ def test_the_cheaper_order_is_chosen() -> None:
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_residual_dropout_is_the_recursion_and_trains(name: str) -> None:
-    made = graph(True, False)
-    x = torch.tensor(made.features, dtype=torch.float64)
+    graph = random_graph(True, False)
+    x = torch.tensor(graph.features, dtype=torch.float64)
     model = build(name, 3, 2, True, dropout=0.5, dropout_mode="residual")
     plain = build(name, 3, 2, True)
-    torch.testing.assert_close(model(x, made), plain(x, made))
+    torch.testing.assert_close(model(x, graph), plain(x, graph))
     model.train()
-    assert not torch.equal(model(x, made), model(x, made))
+    assert not torch.equal(model(x, graph), model(x, graph))
     model.order = "collapsed"
     with pytest.raises(ConfigError, match="cannot be collapsed"):
-        model(x, made)
+        model(x, graph)
 
 
 def test_collapsible_dropout_gives_both_orders_the_same_masks() -> None:
-    made = graph(True, False)
-    x = torch.tensor(made.features, dtype=torch.float64)
+    graph = random_graph(True, False)
+    x = torch.tensor(graph.features, dtype=torch.float64)
     model = build("gpcn", 3, 2, True, dropout=0.5).train()
     results = []
     for order in ("collapsed", "recursive"):
         torch.manual_seed(11)
         model.order = order
-        results.append(model(x, made))
+        results.append(model(x, graph))
     assert_close(*results, "logits")
 
 
 def test_replicas_under_vmap_are_the_models_one_by_one() -> None:
-    made = graph(True, True)
-    x = torch.tensor(made.features, dtype=torch.float64)
-    links = Adjacency.of(made).operator(dtype=torch.float64)
+    graph = random_graph(True, True)
+    x = torch.tensor(graph.features, dtype=torch.float64)
+    links = Adjacency.of(graph).operator(dtype=torch.float64)
     models = [build("agpcn-link", 3, 2, True) for _ in range(3)]
     for number, model in enumerate(models):
         torch.manual_seed(number)
@@ -234,33 +234,33 @@ def test_replicas_under_vmap_are_the_models_one_by_one() -> None:
         logits = torch.func.functional_call(models[0], parameters, (x, links))
         return torch.log_softmax(logits, 1)[:, 0].sum()
 
-    found = torch.func.vmap(torch.func.grad(loss))(stacked)
+    replica_gradients = torch.func.vmap(torch.func.grad(loss))(stacked)
     assert not buffers
     for number, model in enumerate(models):
         names, parameters = zip(*model.named_parameters(), strict=True)
         alone = torch.autograd.grad(torch.log_softmax(model(x, links), 1)[:, 0].sum(), parameters)
         for name, gradient in zip(names, alone, strict=True):
-            assert_close(found[name][number], gradient, name)
+            assert_close(replica_gradients[name][number], gradient, name)
 
 
 def test_features_may_be_an_operator_a_sparse_tensor_or_dense() -> None:
-    made, model = graph(True, False), build("gpcn", 2, 2, True)
-    x = torch.tensor(made.features, dtype=torch.float64)
-    expected = model(x, made)
+    graph, model = random_graph(True, False), build("gpcn", 2, 2, True)
+    x = torch.tensor(graph.features, dtype=torch.float64)
+    expected = model(x, graph)
     for given in (x.to_sparse_coo(), x.to_sparse_csr(), SparseOperator.from_torch(x.to_sparse_coo())):
-        torch.testing.assert_close(model(given, made), expected)
+        torch.testing.assert_close(model(given, graph), expected)
 
 
 def test_relative_theta_is_theta_and_starts_at_gpcn() -> None:
-    made, source = graph(True, True), build("gpcn", 6, 1, True)
-    x = torch.tensor(made.features, dtype=torch.float64)
+    graph, source = random_graph(True, True), build("gpcn", 6, 1, True)
+    x = torch.tensor(graph.features, dtype=torch.float64)
     relative = transplanted(build("agpcn-relative", 6, 1, True), source)
     relative.gamma = source.gamma
     with torch.no_grad():
         relative.theta.fill_(1)
-    assert_close(relative(x, made), source(x, made), "logits at the start")
+    assert_close(relative(x, graph), source(x, graph), "logits at the start")
     plain = transplanted(build("agpcn", 6, 1, True), source)
     with torch.no_grad():
         relative.theta.uniform_(0.5, 2)
         plain.theta.copy_(relative.coefficients())
-    assert_close(relative(x, made), plain(x, made), "logits")
+    assert_close(relative(x, graph), plain(x, graph), "logits")

@@ -53,7 +53,7 @@ def test_where_the_model_is_homogeneous_or_linear_the_sum_is_exact(name: str) ->
         torch.testing.assert_close(result.shares, exact, rtol=0, atol=1e-12)
 
 
-def test_sparse_features_and_a_mean_over_nodes() -> None:
+def test_shares_of_a_mean_over_nodes_are_the_same_for_sparse_features() -> None:
     model = build("gcn", bias=True)
     x, adjacency = inputs_of(GRAPH, dtype=torch.float64)
     weights = (one(1) + one(2)) / 2

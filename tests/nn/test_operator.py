@@ -17,7 +17,7 @@ def random(rows: int = 12, columns: int = 9, dtype: torch.dtype = torch.float64)
     return SparseOperator.from_scipy(sp.random(rows, columns, density=0.3, random_state=0, format="csr"), dtype=dtype)
 
 
-def test_products_and_their_gradients_to_second_order() -> None:
+def test_products_and_their_gradients_to_second_order_are_the_dense_ones() -> None:
     operator = random()
     x = torch.randn(9, 4, dtype=torch.float64, requires_grad=True)
     torch.testing.assert_close(operator @ x, operator.to_dense() @ x)
@@ -26,19 +26,19 @@ def test_products_and_their_gradients_to_second_order() -> None:
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
-def test_products_under_vmap(dim: int) -> None:
+def test_products_under_vmap_are_those_of_every_replica(dim: int) -> None:
     operator = random()
     batch = torch.randn(5, 9, 4, dtype=torch.float64).movedim(0, dim)
-    found = torch.func.vmap(lambda given: operator @ given, in_dims=dim)(batch)
-    torch.testing.assert_close(found, operator.to_dense() @ batch.movedim(dim, 0))
+    products = torch.func.vmap(lambda given: operator @ given, in_dims=dim)(batch)
+    torch.testing.assert_close(products, operator.to_dense() @ batch.movedim(dim, 0))
 
 
-def test_gradients_under_vmap() -> None:
+def test_gradients_under_vmap_are_those_of_every_replica() -> None:
     operator = random()
     batch = torch.randn(5, 9, 4, dtype=torch.float64)
-    found = torch.func.vmap(torch.func.grad(lambda given: ((operator @ given) ** 2).sum()))(batch)
+    gradients = torch.func.vmap(torch.func.grad(lambda given: ((operator @ given) ** 2).sum()))(batch)
     dense = operator.to_dense()
-    torch.testing.assert_close(found, 2 * dense.T @ (dense @ batch))
+    torch.testing.assert_close(gradients, 2 * dense.T @ (dense @ batch))
 
 
 def test_horner_and_powers_are_adjoint_and_twice_differentiable() -> None:
@@ -62,7 +62,7 @@ def test_indices_are_32_bit_and_a_symmetric_matrix_is_stored_once() -> None:
     assert not random().symmetric
 
 
-def test_moving_and_casting() -> None:
+def test_an_operator_moves_to_a_device_and_takes_a_dtype() -> None:
     operator = random(dtype=torch.float32)
     assert operator.to() is operator
     assert operator.to(dtype=torch.float64).dtype == torch.float64
@@ -89,7 +89,7 @@ DENSE = np.array([[0, 2, 0, 0], [0, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 0]], dtype
 @pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize("direction", ["out", "in", "both"])
 @pytest.mark.parametrize("normalization", ["symmetric", "row", "column", "none"])
-def test_normalizations_by_formula(normalization: str, self_loops: bool, direction: str) -> None:
+def test_normalizations_follow_their_formulas(normalization: str, self_loops: bool, direction: str) -> None:
     matrix = {"out": DENSE, "in": DENSE.T, "both": np.maximum(DENSE, DENSE.T)}[direction]
     matrix = matrix + np.eye(4) if self_loops else matrix
     rows, columns = matrix.sum(1), matrix.sum(0)
@@ -102,14 +102,14 @@ def test_normalizations_by_formula(normalization: str, self_loops: bool, directi
         }[normalization]
     expected = np.where(np.isfinite(expected), expected, 0)
     links = Adjacency(sp.csr_array(DENSE))
-    found = links.operator(normalization, self_loops=self_loops, direction=direction, dtype=torch.float64)
-    np.testing.assert_allclose(found.to_dense().numpy(), expected)
+    operator = links.operator(normalization, self_loops=self_loops, direction=direction, dtype=torch.float64)
+    np.testing.assert_allclose(operator.to_dense().numpy(), expected)
 
 
 def test_two_hops_are_exactly_two() -> None:
     path = sp.csr_array(np.eye(5, k=1) + np.eye(5, k=-1))
-    found = Adjacency(path).operator("none", self_loops=False, hops=2).to_dense().numpy()
-    np.testing.assert_array_equal(found, np.eye(5, k=2) + np.eye(5, k=-2))
+    two_hops = Adjacency(path).operator("none", self_loops=False, hops=2).to_dense().numpy()
+    np.testing.assert_array_equal(two_hops, np.eye(5, k=2) + np.eye(5, k=-2))
 
 
 def test_what_was_made_from_a_tensor_is_kept_while_it_lives_unchanged() -> None:

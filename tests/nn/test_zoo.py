@@ -27,17 +27,17 @@ def test_every_hyperparameter_is_an_argument_of_the_model(name: str) -> None:
     for kind in entry.kind.__mro__:
         if "__init__" in vars(kind) and kind.__module__.startswith("gpcn"):
             taken |= set(inspect.signature(kind.__init__).parameters)
-    for each in entry.hyperparameters:
-        assert each.name == "hidden" or each.name in taken, each.name
-        assert each.check(each.default) == each.default
-        assert all(each.check(value) == value for value in each.space)
-        assert each.about
+    for hyperparameter in entry.hyperparameters:
+        assert hyperparameter.name == "hidden" or hyperparameter.name in taken, hyperparameter.name
+        assert hyperparameter.check(hyperparameter.default) == hyperparameter.default
+        assert all(hyperparameter.check(value) == value for value in hyperparameter.space)
+        assert hyperparameter.about
     assert entry.formula
     assert entry.paper
 
 
 def test_the_paper_grid_is_the_search_space() -> None:
-    spaces = {each.name: each.space for each in zoo.entry("gpcn").hyperparameters}
+    spaces = {hyperparameter.name: hyperparameter.space for hyperparameter in zoo.entry("gpcn").hyperparameters}
     assert spaces["hidden"] == (64, 512)
     assert spaces["layers"] == (1, 2, 4, 8)
     assert spaces["mlp_layers"] == (1, 2, 3, 4, 5)

@@ -57,7 +57,7 @@ def test_the_papers_grid_has_7680_points_a_model() -> None:
     assert math.prod(len(values) for values in space("gpcn").values()) == 7680
 
 
-def test_best_row_of_any_method() -> None:
+def test_the_best_published_row_is_of_any_method() -> None:
     best = published.best("film")
     assert best is not None
     assert best[0] == "mlp"

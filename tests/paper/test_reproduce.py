@@ -41,7 +41,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-def test_a_row_beside_the_papers(mirror: Path, tmp_path: Path) -> None:
+def test_a_reproduced_row_stands_beside_the_papers(mirror: Path, tmp_path: Path) -> None:
     words = ("table-2", "--datasets", "texas", "--models", "mlp,sgc", "--splits", "0-1", "--jobs", 1, "--out", tmp_path)
     answer = run(mirror, *words, "--json")
     assert answer.returncode == 0, answer.stderr

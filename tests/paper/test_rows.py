@@ -86,7 +86,7 @@ def test_the_page_shows_ours_beside_the_paper(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mean", "expected"), [(80.0, "at or above"), (75.0, "within one std below"), (74.9, "**below**")]
 )
-def test_verdicts(mean: float, expected: str) -> None:
+def test_the_verdict_compares_a_mean_with_the_papers(mean: float, expected: str) -> None:
     assert page.verdict(mean, 80.0, 5.0) == expected
 
 

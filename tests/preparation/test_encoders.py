@@ -137,7 +137,7 @@ def test_standard_numbers_are_scikit_learns() -> None:
     np.testing.assert_allclose(encoded(encoder, pa.array([5.0, None])), expected, atol=1e-6)
 
 
-def test_numbers_as_they_are() -> None:
+def test_numbers_stay_as_they_are_without_scaling() -> None:
     encoder = fit(pa.array([1.5, 2.0, -3.0]), "number", "none")
     np.testing.assert_array_equal(encoded(encoder, pa.array([1.5, 100.0])), [[1.5], [100]])
 
@@ -260,7 +260,7 @@ def test_dates_are_the_same_in_another_format() -> None:
     np.testing.assert_array_equal(encoded(encoder, ["04.03.2024", "09.06.2024"]), expected)
 
 
-def test_dates_before_1970_and_far_ahead() -> None:
+def test_dates_before_1970_and_far_ahead_are_finite_and_in_order() -> None:
     encoder = fit(["1905-03-04", "2024-06-09"], "date")
     rows = encoded(encoder, ["1899-12-31", "2199-01-01"])
     assert np.isfinite(rows).all()
@@ -293,7 +293,7 @@ def restored(preparation: Preparation) -> Preparation:
     return Preparation.from_json(json.loads(json.dumps(preparation.to_json())), "here")
 
 
-def test_the_roles_of_a_messy_table() -> None:
+def test_every_role_of_a_messy_table_is_guessed() -> None:
     roles = {column.name: column.role for column in Preparation.fit(messy(), declared={}).columns}
     assert list(roles.values()) == ["number", "boolean", "date", "category", "tags", "text", "id", "constant"]
 
@@ -388,7 +388,7 @@ def test_a_cell_that_cannot_be_read_any_more_is_refused(name: str, cells: list[s
     assert caught.value.row == 59
 
 
-def test_an_empty_table_of_features() -> None:
+def test_an_empty_table_has_no_features() -> None:
     fitted = Preparation.fit({"version": pa.array(["a", "a"])}, declared={})
     assert fitted.transform({}, 2)[0].shape == (2, 0)
     assert fitted.feature_names == []

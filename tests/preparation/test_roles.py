@@ -57,7 +57,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("case", NUMBERS)
-def test_columns_of_numbers(case: str) -> None:
+def test_the_role_of_a_column_of_numbers_is_guessed(case: str) -> None:
     cells, expected = NUMBERS[case]
     assert role(cells) == expected
 
@@ -90,7 +90,7 @@ DATES = {
 
 
 @pytest.mark.parametrize("format", DATES)
-def test_dates_as_people_write_them(format: str) -> None:
+def test_dates_are_read_as_people_write_them(format: str) -> None:
     guess = roles.guess("when", texts(*DATES[format], "", "n/a"))
     assert (guess.role, guess.options["format"]) == ("date", format)
     assert roles.declared("date", texts(*DATES[format])).options["format"] == format
@@ -100,7 +100,7 @@ def test_fractions_of_a_second_are_dates_too() -> None:
     assert role(texts("2024-05-31 14:20:01.125", "2024-05-31 14:20:02.5")) == "date"
 
 
-def test_dates_that_arrow_knows() -> None:
+def test_dates_that_arrow_knows_are_dates() -> None:
     assert role([date(2024, 5, 31), date(2023, 1, 2)]) == "date"
     assert role([datetime(2024, 5, 31, 14), None, datetime(2023, 1, 2)]) == "date"
     assert role([date(2024, 5, 31), date(2024, 5, 31)]) == "constant"
@@ -146,7 +146,7 @@ def test_long_entries_are_no_tags() -> None:
     assert role(texts(*[f"{entries[0]};{entries[1]}", entries[2], f"{entries[2]};{entries[0]}"] * 10)) == "category"
 
 
-def test_prose_names_and_categories() -> None:
+def test_prose_names_and_categories_are_told_apart() -> None:
     assert role(texts(*(sentence(9) for _ in range(60)))) == "text"
     assert role(texts(*(f"person number {number}" for number in range(60)))) == "text"
     names = roles.guess("who", texts(*(f"p{number}" for number in range(60))))
@@ -156,7 +156,7 @@ def test_prose_names_and_categories() -> None:
     assert role(texts("red", "dark blue", "red", "", "green")) == "category"
 
 
-def test_texts_that_say_nothing() -> None:
+def test_texts_that_say_nothing_are_constant() -> None:
     same = roles.guess("version", texts("v2.1", "v2.1"))
     assert (same.role, same.reason) == ("constant", "every value is the same")
     empty = roles.guess("note", texts("", "n/a", None, "--"))
@@ -189,7 +189,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("wanted", MISFITS)
-def test_a_column_that_is_not_what_the_user_says(wanted: Any) -> None:
+def test_a_column_that_is_not_what_the_user_says_is_refused(wanted: Any) -> None:
     cells, row, cell, expected = MISFITS[wanted]
     with pytest.raises(MisfitError, match=expected) as caught:
         Preparation.fit({"size": texts(*cells)}, declared={"size": wanted})
@@ -202,7 +202,7 @@ def test_numbers_that_are_no_flags_are_not_taken_as_flags() -> None:
     assert (caught.value.row, caught.value.cell) == (2, "7")
 
 
-def test_dates_written_as_one_number() -> None:
+def test_dates_written_as_one_number_can_be_declared() -> None:
     assert roles.declared("date", texts("20240531", "20230102")).options == {"format": "%Y%m%d"}
     assert roles.declared("date", pa.array([20240531, 20230102])).options == {"format": "%Y%m%d"}
 

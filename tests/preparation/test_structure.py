@@ -77,7 +77,7 @@ def test_directed_links_are_mirrored_for_cores_and_triangles(follows: nx.DiGraph
     np.testing.assert_allclose(columns["links: clustering"], in_order(nx.clustering(mirrored)), atol=1e-9)
 
 
-def test_the_share_of_links_that_are_returned(follows: nx.DiGraph) -> None:
+def test_the_share_of_links_that_are_returned_is_a_column(follows: nx.DiGraph) -> None:
     expected = [
         np.mean([follows.has_edge(other, node) for other in follows.successors(node)])
         if follows.out_degree(node)

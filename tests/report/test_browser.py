@@ -92,7 +92,7 @@ def test_opens_from_a_file_without_error_or_request(opened: webdriver.Chrome, pa
 def test_the_policy_is_in_force(opened: webdriver.Chrome) -> None:
     opened.execute_script(
         "const s = document.createElement('script'); s.textContent = 'window.broken = true'; document.body.append(s);"
-        "window.refused = false; window.asked = fetch('data:,x').catch(() => { window.refused = true; });"
+        "window.refused = false; window.request = fetch('data:,x').catch(() => { window.refused = true; });"
     )
     wait_until(lambda: ask(opened, "window.refused"))
     assert ask(opened, "window.broken") is None
@@ -125,7 +125,7 @@ def test_colours_of_charts_come_from_the_palette(opened: webdriver.Chrome) -> No
     wait_until(lambda: ask(opened, fill) == "rgb(95, 179, 238)")
 
 
-def test_the_dark_side(opened: webdriver.Chrome, page: Path) -> None:
+def test_the_dark_theme_is_switched_and_remembered(opened: webdriver.Chrome, page: Path) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     button = opened.find_element(By.ID, "theme")
     assert (ask(opened, ground), button.text) == ("rgb(251, 251, 249)", "Dark")
@@ -142,7 +142,7 @@ def test_the_dark_side(opened: webdriver.Chrome, page: Path) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_sticks_out(opened: webdriver.Chrome, page: Path, width: int) -> None:
+def test_nothing_is_wider_than_the_window(opened: webdriver.Chrome, page: Path, width: int) -> None:
     resize(opened, width)
     opened.get(page.as_uri())
     assert ask(opened, "document.documentElement.scrollWidth") <= width

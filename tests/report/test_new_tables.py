@@ -89,6 +89,6 @@ def test_what_cannot_be_compared_is_one_sentence(folder: Path, today: Path, tmp_
     assert not (tmp_path / "r.html").exists()
 
 
-def test_from_python_too(folder: Path, today: Path, tmp_path: Path) -> None:
+def test_a_run_opened_in_python_reports_new_tables_too(folder: Path, today: Path, tmp_path: Path) -> None:
     written = open_run(folder / "runs" / "gpcn-link").report(tmp_path / "page.html", edges=folder / "later.npz")
     assert [part["kind"] for part in written["sections"]][-1] == "new tables"

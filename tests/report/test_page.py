@@ -207,7 +207,7 @@ def test_a_graph_that_has_changed_leaves_a_remark(graph: Graph, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("classes", [1, 40])
-def test_few_and_many_classes(classes: int, tmp_path: Path) -> None:
+def test_a_graph_of_few_or_many_classes_has_a_page(classes: int, tmp_path: Path) -> None:
     labelled = synthesize(nodes=200, classes=max(2, classes), splits=0)
     if classes == 1:
         labelled = replace(labelled, labels=labelled.labels * 0, label_names=("only",))
@@ -255,7 +255,7 @@ def test_the_script_of_the_charts_is_that_of_the_pinned_plotly() -> None:
 
 
 @pytest.mark.mirror
-def test_a_benchmark_by_name(mirror: Path, tmp_path: Path) -> None:
+def test_a_benchmark_is_reported_by_its_name(mirror: Path, tmp_path: Path) -> None:
     written = report.write("texas", tmp_path / "r.html", mirror=mirror)
     assert written["sections"] == [{"kind": "graph", "name": "texas"}]
     assert load("texas", mirror=mirror).num_nodes == 183

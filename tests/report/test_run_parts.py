@@ -96,22 +96,22 @@ def test_importance_by_gradients_says_that_it_is_approximate(folder: Path) -> No
 
 
 def test_all_nodes_have_labels_so_test_nodes_are_looked_at_the_rare_class_first(two: RunMaterial) -> None:
-    look = first_look.first_look(two)
-    assert look is not None and two.graph is not None
-    assert look.table.columns == ["node", "probability", "label", "why"]
-    assert len(look.table.rows) == 50
-    likely = [row[1].sort for row in look.table.rows]
+    listing = first_look.first_look(two)
+    assert listing is not None and two.graph is not None
+    assert listing.table.columns == ["node", "probability", "label", "why"]
+    assert len(listing.table.rows) == 50
+    likely = [row[1].sort for row in listing.table.rows]
     assert likely == sorted(likely, reverse=True)
-    assert "test nodes, those most probably yes first" in look.about
-    top = int(look.table.rows[0][0].text)
+    assert "test nodes, those most probably yes first" in listing.about
+    top = int(listing.table.rows[0][0].text)
     tests = [number for number in (0, 1) if top in two.graph.splits[number].test]
     assert likely[0] == pytest.approx(np.mean([two.run.predictions(number)[top, 1] for number in tests]))
 
 
 def test_the_reason_is_the_one_of_explain(two: RunMaterial) -> None:
-    look = first_look.first_look(two)
-    assert look is not None and two.graph is not None
-    for row in look.table.rows[:5]:
+    listing = first_look.first_look(two)
+    assert listing is not None and two.graph is not None
+    for row in listing.table.rows[:5]:
         account = explain(two.run, two.graph, row[0].text)
         if account["predicted"] == "yes":
             strongest = max(part["margin"] for part in account["parts"])
@@ -121,29 +121,29 @@ def test_the_reason_is_the_one_of_explain(two: RunMaterial) -> None:
 
 
 def test_nodes_without_a_label_come_first_and_names_are_text(graph: Graph, folder: Path) -> None:
-    look = first_look.first_look(material(folder / "runs" / "gpcn-link"))
-    assert look is not None
-    assert look.table.columns == ["node", "class", "probability", "why"]
-    assert len(look.table.rows) == int((graph.labels < 0).sum())
-    assert all(row[0].text.startswith(NASTY) and row[1].text in CLASSES for row in look.table.rows)
+    listing = first_look.first_look(material(folder / "runs" / "gpcn-link"))
+    assert listing is not None
+    assert listing.table.columns == ["node", "class", "probability", "why"]
+    assert len(listing.table.rows) == int((graph.labels < 0).sum())
+    assert all(row[0].text.startswith(NASTY) and row[1].text in CLASSES for row in listing.table.rows)
     html = run_section.section(material(folder / "runs" / "gpcn-link"))
     assert "The nodes to look at first" in html
     assert "<img" not in html
 
 
 def test_models_without_a_sum_say_where_to_ask(folder: Path) -> None:
-    look = first_look.first_look(material(folder / "runs" / "mlp"))
-    assert look is not None
-    assert "why" not in look.table.columns
-    assert "gpcn explain mlp --node ID" in look.about
+    listing = first_look.first_look(material(folder / "runs" / "mlp"))
+    assert listing is not None
+    assert "why" not in listing.table.columns
+    assert "gpcn explain mlp --node ID" in listing.about
 
 
 def test_large_graphs_do_not_wait(two: RunMaterial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_look, "MOST_ENTRIES", 10)
     monkeypatch.setattr(importance, "MOST_EXACT", 10)
-    look = first_look.first_look(two)
-    assert look is not None
-    assert "it would take too long for so many" in look.about
+    listing = first_look.first_look(two)
+    assert listing is not None
+    assert "it would take too long for so many" in listing.about
     assert importance.importance(two) == []
 
 

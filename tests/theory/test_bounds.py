@@ -39,7 +39,7 @@ SIZES = {"train": 30, "test": 15}
 BOTH = pytest.mark.parametrize("bound", [printed, corrected], ids=["printed", "corrected"])
 
 
-def test_the_printed_bound_by_hand() -> None:
+def test_the_printed_bound_is_the_one_computed_by_hand() -> None:
     p = 20 * 10 / 30**2
     hops = 2.0 * 1.5 * 20 + 0.25 * 1.5**2 * 9
     inner = 4 * 1.0 * math.sqrt(2 * p) * (1 + hops) * 11 + hops * math.sqrt(50) * 1.2
@@ -48,7 +48,7 @@ def test_the_printed_bound_by_hand() -> None:
     assert printed(replace(EXAMPLE, constant=2.0)).terms["links"] == printed(EXAMPLE).terms["links"]
 
 
-def test_the_corrected_bound_by_hand() -> None:
+def test_the_corrected_bound_is_the_one_computed_by_hand() -> None:
     root = math.sqrt(2 * 200 / 900)
     longest = 1.0 * 4.0
     features = min(4 * root * 11, root * math.sqrt(50) * longest)
@@ -59,7 +59,7 @@ def test_the_corrected_bound_by_hand() -> None:
 @BOTH
 @given(factor=st.floats(0.1, 10))
 @settings(max_examples=20, deadline=None)
-def test_scaling(bound, factor: float) -> None:
+def test_terms_grow_with_the_norms_they_contain(bound, factor: float) -> None:
     base = bound(EXAMPLE)
 
     def terms(**changes: object) -> dict[str, float]:
@@ -82,7 +82,7 @@ def test_scaling(bound, factor: float) -> None:
 
 
 @BOTH
-def test_mu_at_its_ends(bound) -> None:
+def test_mu_weighs_links_against_features(bound) -> None:
     assert bound(replace(EXAMPLE, mu=1.0)).terms["links"] == 0
     alone = bound(replace(EXAMPLE, mu=0.0))
     assert alone.total == alone.terms["links"] > 0
@@ -169,7 +169,7 @@ def test_norms_of_powers_of_a_directed_graph_are_bounded_by_singular_values() ->
         assert np.linalg.norm(np.linalg.matrix_power(bar.toarray(), k)) <= math.sqrt(sums[2 * k]) + 1e-12
 
 
-def test_the_transductive_bound_by_hand() -> None:
+def test_the_transductive_bound_is_the_one_computed_by_hand() -> None:
     q = 1 / 20 + 1 / 10
     full_bound = transductive(corrected(EXAMPLE), EXAMPLE, delta=0.1)
     s = 30 / (29.5 * (1 - 1 / 40))
@@ -225,7 +225,7 @@ def test_states_end_where_the_model_does() -> None:
         np.testing.assert_allclose(states[-1] @ model.out.weight.detach().numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_oversmoothing_measures() -> None:
+def test_oversmoothing_measures_fall_as_features_become_alike() -> None:
     graph, *_ = trained("gpcn")
     links = graph.adjacency
     same = np.ones((60, 3))

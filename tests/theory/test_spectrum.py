@@ -65,7 +65,7 @@ CLOSED = {
 
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize("of", ["singular", "eigen"])
-def test_closed_forms(name: str, of: str) -> None:
+def test_power_sums_are_those_of_closed_forms(name: str, of: str) -> None:
     links, values = CLOSED[name]
     sums = power_sums(normalized(links), POWERS, of=of)  # type: ignore[arg-type]
     expected = [(np.abs(values) ** k).sum() for k in range(POWERS + 1)]
@@ -96,7 +96,7 @@ def test_lanczos_is_within_its_error_of_lapack(seed: int, n: int, share: float, 
 
 @pytest.mark.mirror
 @pytest.mark.parametrize("name", ["chameleon", "cora"])
-def test_lanczos_on_real_graphs(name: str, mirror: Path) -> None:
+def test_lanczos_is_within_its_error_on_real_graphs(name: str, mirror: Path) -> None:
     graph = load(name, mirror=mirror).symmetrized()
     matrix = Adjacency.of(graph).operator().matrix
     csr = sp.csr_array((matrix.values(), matrix.col_indices(), matrix.crow_indices()), shape=tuple(matrix.shape))

@@ -26,7 +26,7 @@ def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_point_of_the_study() -> None:
+def test_a_point_of_the_study_has_its_bound_and_its_gap() -> None:
     graph = synthesize(nodes=100, classes=2, degree=4, splits=1)
     config = TrainConfig.of("gpcn", hidden=8, layers=3, gamma=0.5, epochs=15, dropout=0)
     row = bound_and_gap(graph, config, 0)
@@ -39,7 +39,7 @@ def test_a_point_of_the_study() -> None:
     assert deeper["corrected_dominant"].startswith("hop_")
 
 
-def test_terms_by_name_total_dominant_and_constants(mirror: Path) -> None:
+def test_a_bound_names_its_terms_total_dominant_term_and_constants(mirror: Path) -> None:
     words = ("bound", "texas", "--model", "gpcn-link", "--set", "hidden=16", "--set", "epochs=20", "--json")
     answer = gpcn(*words, GPCN_MIRROR=str(mirror))
     assert answer.returncode == 0, answer.stderr
@@ -97,7 +97,7 @@ def test_the_study_covers_what_it_says() -> None:
         assert where["model"] == "gpcn" or config["mu"] == where["mu"]
 
 
-def test_rank_correlation_section_and_figure(tmp_path: Path) -> None:
+def test_the_study_is_correlated_written_and_drawn(tmp_path: Path) -> None:
     assert rank_correlation([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
     assert np.isnan(rank_correlation([1, 2, 3], [5, 5, 5]))
     table = []
@@ -138,7 +138,7 @@ def test_committed_complexities_lie_below_the_corrected_bound() -> None:
         assert "+changes" not in row["commit"]
 
 
-def test_committed_study() -> None:
+def test_the_committed_study_is_complete() -> None:
     table = read(ROOT / "results" / "theory.csv", theory.COLUMNS)
     assert {row["dataset"] for row in table} == set(theory.DATASETS)
     assert len(table) == 3 * 35
@@ -146,7 +146,7 @@ def test_committed_study() -> None:
     assert all("+changes" not in row["commit"] for row in table)
 
 
-def test_a_spectrum_by_both_ways_and_its_figure(graph_file: Path, tmp_path: Path) -> None:
+def test_a_spectrum_is_the_same_by_both_methods_and_is_drawn(graph_file: Path, tmp_path: Path) -> None:
     documents = []
     for method in ("exact", "lanczos"):
         words = ("spectrum", graph_file, "--powers", 3, "--method", method, "--probes", 200, "--json")
@@ -181,7 +181,9 @@ def test_a_spectrum_by_both_ways_and_its_figure(graph_file: Path, tmp_path: Path
         (("--of", "eigen", "--method", "lanczos"), "use singular values"),
     ],
 )
-def test_bad_words_for_a_spectrum(words: tuple[str, ...], expected: str, graph_file: Path) -> None:
+def test_bad_words_for_a_spectrum_are_refused_in_one_sentence(
+    words: tuple[str, ...], expected: str, graph_file: Path
+) -> None:
     answer = gpcn("spectrum", graph_file, *words)
     assert answer.returncode == 2
     assert expected in answer.stderr

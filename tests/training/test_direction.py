@@ -34,8 +34,8 @@ def reversed_graph(graph: Graph) -> Graph:
 def probabilities(graph: Graph, model: str, **settings: object) -> np.ndarray:
     names = {setting.name for setting in zoo.entry(model).hyperparameters}
     narrow = {"hidden": 8} if "hidden" in names else {}
-    found: np.ndarray = run_split(graph, TrainConfig.of(model, epochs=6, **narrow, **settings), 0)["probabilities"]
-    return found
+    result: np.ndarray = run_split(graph, TrainConfig.of(model, epochs=6, **narrow, **settings), 0)["probabilities"]
+    return result
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -19,11 +19,11 @@ GRAPH = synthesize(nodes=200, classes=3, degree=6, homophily=0.05, mixing="ring"
     [GPCNClassifier(hidden=16, epochs=60, patience=30, lr=0.05, dropout=0.0, validation_fraction=0.2)]
 )
 @pytest.mark.filterwarnings("ignore:fit was given no links:UserWarning")
-def test_scikit_learns_own_checks(estimator, check) -> None:
+def test_the_estimator_passes_the_checks_of_scikit_learn(estimator, check) -> None:
     check(estimator)
 
 
-def test_features_and_links_with_unlabelled_nodes() -> None:
+def test_unlabelled_nodes_are_predicted_from_features_and_links() -> None:
     y = GRAPH.labels.copy()
     y[100:] = -1
     model = GPCNClassifier(epochs=150, random_state=0).fit(GRAPH.features, y, adjacency=GRAPH.adjacency)
@@ -52,7 +52,7 @@ def test_no_links_at_all_is_said_and_models_of_rows_need_none() -> None:
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, -1])
-def test_text_labels_of_which_some_are_unknown(missing: object) -> None:
+def test_text_labels_may_be_unknown(missing: object) -> None:
     names = np.array(["fox", "owl", "yak"], dtype=object)[GRAPH.labels]
     names[50:] = missing
     for y in (names, pd.Series(names)):
@@ -62,7 +62,7 @@ def test_text_labels_of_which_some_are_unknown(missing: object) -> None:
         assert by_position.classes_.tolist() == ["fox", "owl", "yak"]
 
 
-def test_numbers_with_nan_for_unknown() -> None:
+def test_nan_among_numeric_labels_is_unknown() -> None:
     y = GRAPH.labels.astype(float)
     y[100:] = np.nan
     assert GPCNClassifier(epochs=3).fit(GRAPH.features, y, adjacency=GRAPH.adjacency).classes_.tolist() == [0, 1, 2]
@@ -86,7 +86,7 @@ def test_frames_name_their_columns() -> None:
     assert model.predict(frame).shape == (200,)
 
 
-def test_text_labels() -> None:
+def test_text_labels_are_predicted_as_text() -> None:
     names = np.array(["fox", "owl", "yak"])[GRAPH.labels]
     model = GPCNClassifier("gpcn-link", graph=GRAPH, epochs=30).fit(np.arange(200), names)
     assert set(model.predict([0, 1, 2])) <= {"fox", "owl", "yak"}
@@ -101,7 +101,7 @@ def test_cross_validation_over_nodes_hides_the_labels_of_the_fold() -> None:
     assert cross_val_score(estimator, nodes, shuffled, cv=3).mean() < 0.5
 
 
-def test_grid_search() -> None:
+def test_a_grid_search_chooses_among_models() -> None:
     search = GridSearchCV(GPCNClassifier(graph=GRAPH, epochs=20), {"layers": [1, 2], "model": ["gpcn", "mlp"]}, cv=2)
     search.fit(np.arange(200), GRAPH.labels)
     assert search.best_params_["model"] in ("gpcn", "mlp")
@@ -118,7 +118,7 @@ def test_every_hyperparameter_can_be_searched() -> None:
         GPCNClassifier(graph=GRAPH).set_params(model__gama=1.0).fit(np.arange(200), GRAPH.labels)
 
 
-def test_cloning_and_settings() -> None:
+def test_a_clone_keeps_its_settings() -> None:
     estimator = clone(GPCNClassifier("agpcn", settings={"adaptive": "scales"}, graph=GRAPH, epochs=5))
     estimator.fit(np.arange(200), GRAPH.labels)
     assert estimator.coefficients_.shape == (3,)

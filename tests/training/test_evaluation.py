@@ -15,18 +15,18 @@ RNG = np.random.default_rng(0)
 def test_measures_agree_with_scikit_learn() -> None:
     labels = RNG.integers(0, 3, 200)
     probabilities = RNG.dirichlet(np.ones(3), 200)
-    found = evaluate(probabilities, labels, "accuracy")
+    measures = evaluate(probabilities, labels, "accuracy")
     predicted = probabilities.argmax(1)
-    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(labels, predicted))
-    assert found["score"] == pytest.approx(100 * found["accuracy"])
-    assert found["macro_f1"] == pytest.approx(metrics.f1_score(labels, predicted, average="macro"))
-    np.testing.assert_allclose(found["precision"], metrics.precision_score(labels, predicted, average=None))
-    np.testing.assert_allclose(found["recall"], metrics.recall_score(labels, predicted, average=None))
-    np.testing.assert_array_equal(found["confusion"], metrics.confusion_matrix(labels, predicted))
-    assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(labels, probabilities, multi_class="ovr"))
+    assert measures["accuracy"] == pytest.approx(metrics.accuracy_score(labels, predicted))
+    assert measures["score"] == pytest.approx(100 * measures["accuracy"])
+    assert measures["macro_f1"] == pytest.approx(metrics.f1_score(labels, predicted, average="macro"))
+    np.testing.assert_allclose(measures["precision"], metrics.precision_score(labels, predicted, average=None))
+    np.testing.assert_allclose(measures["recall"], metrics.recall_score(labels, predicted, average=None))
+    np.testing.assert_array_equal(measures["confusion"], metrics.confusion_matrix(labels, predicted))
+    assert measures["roc_auc"] == pytest.approx(metrics.roc_auc_score(labels, probabilities, multi_class="ovr"))
 
 
-def test_the_area_under_the_curve_with_ties() -> None:
+def test_the_area_under_the_curve_counts_ties_as_scikit_learn_does() -> None:
     labels = RNG.integers(0, 2, 300)
     scores = np.round(RNG.random(300), 1)
     expected = metrics.roc_auc_score(labels, scores)
@@ -35,9 +35,9 @@ def test_the_area_under_the_curve_with_ties() -> None:
 
 
 def test_undefined_is_none_never_zero() -> None:
-    found = evaluate(np.array([[0.9, 0.1, 0.0]] * 3), np.array([0, 0, 1]), "accuracy")
-    assert found["precision"] == [pytest.approx(2 / 3), None, None]
-    assert found["recall"] == [1.0, 0.0, None]
+    measures = evaluate(np.array([[0.9, 0.1, 0.0]] * 3), np.array([0, 0, 1]), "accuracy")
+    assert measures["precision"] == [pytest.approx(2 / 3), None, None]
+    assert measures["recall"] == [1.0, 0.0, None]
     one = evaluate(np.array([[0.9, 0.1]] * 3), np.zeros(3, int), "roc_auc")
     assert one["score"] is None
     assert summarize([None, None]) == (None, None)
@@ -45,22 +45,22 @@ def test_undefined_is_none_never_zero() -> None:
     assert summarize([50.0, None, 70.0])[0] == 60
 
 
-def test_calibration_by_hand() -> None:
+def test_the_calibration_error_is_the_one_computed_by_hand() -> None:
     probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4], [0.6, 0.4]])
     assert calibration_error(probabilities, np.array([0, 1, 0, 0])) == pytest.approx((0.4 * 2 + 0.4 * 2) / 4)
 
 
 def test_paired_comparison_is_the_corrected_t_test() -> None:
     first, second = np.array([80, 82, 79, 85.0]), np.array([78, 81, 79, 80.0])
-    found = compare_pairs(first, second, 0.25)
+    comparison = compare_pairs(first, second, 0.25)
     differences = first - second
     t = differences.mean() / np.sqrt(differences.var(ddof=1) * (1 / 4 + 1 / 3))
     from scipy import stats
 
-    assert found["p"] == pytest.approx(2 * stats.t.sf(t, 3))
-    assert found["low"] < found["difference"] < found["high"]
+    assert comparison["p"] == pytest.approx(2 * stats.t.sf(t, 3))
+    assert comparison["low"] < comparison["difference"] < comparison["high"]
     plain = stats.ttest_rel(first, second).pvalue
-    assert found["p"] > plain  # overlapping splits make it less sure of itself
+    assert comparison["p"] > plain  # overlapping splits make it less sure of itself
     assert compare_pairs([1.0], [2.0], 0.2) == {"difference": -1.0, "low": None, "high": None, "p": None}
     assert compare_pairs([1.0, 2.0], [1.0, 2.0], 0.2)["p"] == 1.0
     with pytest.raises(ConfigError, match="cannot be paired"):

@@ -82,7 +82,7 @@ def test_before_the_second_epoch_there_is_no_model(graph: Graph) -> None:
         judged.chosen()
 
 
-def test_time_stops_it(graph: Graph) -> None:
+def test_training_stops_when_its_time_is_over(graph: Graph) -> None:
     judged = training(graph, TrainConfig.of("gpcn", hidden=8))
     judged.run(1000, until=-1.0)
     assert judged.loop.epoch == 0

@@ -182,9 +182,9 @@ def test_training_chooses_its_epoch_by_any_metric(name: str) -> None:
 @pytest.mark.parametrize("name", METRICS)
 def test_a_probe_scores_halves_by_any_metric(name: str) -> None:
     graph = imbalanced(name)
-    found = probe(graph, TrainConfig.of("mlp", hidden=8, epochs=12), 0, with_test=True)
-    assert np.isfinite([found["loss"], found["metric"], *found["test"].values()]).all()
-    assert all(0 <= value <= definition(name).scale * 2 for value in found["test"].values())
+    scores = probe(graph, TrainConfig.of("mlp", hidden=8, epochs=12), 0, with_test=True)
+    assert np.isfinite([scores["loss"], scores["metric"], *scores["test"].values()]).all()
+    assert all(0 <= value <= definition(name).scale * 2 for value in scores["test"].values())
 
 
 def test_crossed_scores_of_a_loss_are_at_its_lowest() -> None:
@@ -218,7 +218,7 @@ def test_a_validation_set_of_one_class_cannot_choose() -> None:
         ("log_loss", -(0.7 * math.log(0.8) + 0.3 * math.log(0.2))),
     ],
 )
-def test_what_the_majority_gets(name: str, expected: float) -> None:
+def test_the_majority_gets_the_score_of_constant_predictions(name: str, expected: float) -> None:
     assert majority_score(np.array([80, 20]), np.array([7, 3]), name, 1) == pytest.approx(expected)
 
 
@@ -226,12 +226,12 @@ def test_what_the_majority_gets(name: str, expected: float) -> None:
 def test_a_comparison_has_the_majority_as_a_row(name: str) -> None:
     graph = imbalanced(name)
     results = [train(graph, TrainConfig.of(model, hidden=8, epochs=30)) for model in ("mlp", "gpcn")]
-    found = compare(graph, results)
-    rows = {row["model"]: row for row in found["models"]}
+    comparison = compare(graph, results)
+    rows = {row["model"]: row for row in comparison["models"]}
     assert set(rows) == {"mlp", "gpcn", "majority"}
-    gains = [gain(name, row["test_mean"]) for row in found["models"]]
+    gains = [gain(name, row["test_mean"]) for row in comparison["models"]]
     assert gains == sorted(gains, reverse=True)
-    assert found["chosen_on_validation"] == max(results, key=lambda r: gain(name, r["val_mean"]))["model"]
+    assert comparison["chosen_on_validation"] == max(results, key=lambda r: gain(name, r["val_mean"]))["model"]
     majority = rows["majority"]
     assert (majority["reference"], majority["best"], majority["beats_majority"]) == (True, False, False)
     for model in ("mlp", "gpcn"):
@@ -242,12 +242,12 @@ def test_a_comparison_has_the_majority_as_a_row(name: str) -> None:
         shares = np.bincount(graph.labels[split.train], minlength=2) / split.train.size
         constant = np.tile(shares, (split.test.size, 1))
         assert row["test"] == pytest.approx(score(constant, graph.labels[split.test], name, graph.positive))
-    assert compare_finished(results)["models"] == found["models"]
+    assert compare_finished(results)["models"] == comparison["models"]
 
 
 def test_a_model_that_learns_nothing_does_not_beat_the_majority() -> None:
     graph = imbalanced("accuracy")
     shuffled = replace(graph, labels=np.random.default_rng(0).permutation(graph.labels))
-    found = compare(shuffled, [train(shuffled, TrainConfig.of("mlp", hidden=8, epochs=2))])
-    assert {row["model"]: row["beats_majority"] for row in found["models"]}["mlp"] is False
-    assert found["chosen_on_validation"] == "mlp"
+    comparison = compare(shuffled, [train(shuffled, TrainConfig.of("mlp", hidden=8, epochs=2))])
+    assert {row["model"]: row["beats_majority"] for row in comparison["models"]}["mlp"] is False
+    assert comparison["chosen_on_validation"] == "mlp"

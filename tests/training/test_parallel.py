@@ -50,10 +50,10 @@ def test_long_work_gets_help_and_gives_the_same(graph: Graph, monkeypatch: pytes
     here: list[int] = []
     original = splitrun.run_split
 
-    def slowly(made: Graph, config: TrainConfig, number: int, *rest: object, **options: object) -> object:
+    def slowly(training_graph: Graph, config: TrainConfig, number: int, *rest: object, **options: object) -> object:
         here.append(number)
         time.sleep(4.0 if len(here) == 2 else 0.0)
-        return original(made, config, number, *rest, **options)  # type: ignore[arg-type]
+        return original(training_graph, config, number, *rest, **options)  # type: ignore[arg-type]
 
     alone = train(graph, CONFIG, jobs=1)["splits"]
     monkeypatch.setattr(splitrun, "run_split", slowly)

@@ -24,27 +24,27 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_run_folder_holds_everything(graph: Graph, tmp_path: Path) -> None:
-    found = train(graph, CONFIG, out=tmp_path / "run", jobs=1)
-    assert {"metric", "test_mean", "test_std", "splits"} <= found.keys()
-    assert {"split", "seed", "test", "val", "epochs", "seconds"} <= found["splits"][0].keys()
+    result = train(graph, CONFIG, out=tmp_path / "run", jobs=1)
+    assert {"metric", "test_mean", "test_std", "splits"} <= result.keys()
+    assert {"split", "seed", "test", "val", "epochs", "seconds"} <= result["splits"][0].keys()
     names = set(contents(tmp_path / "run"))
     assert {"config.json", "environment.json", "result.json", "split-00/result.json", "split-02/epochs.csv"} <= names
     assert {"split-01/predictions.npz", "split-01/model.json"} <= names
     assert not any("checkpoint" in name for name in names)
     rows = (tmp_path / "run" / "split-00" / "epochs.csv").read_text().splitlines()
     assert rows[0] == "epoch,train_loss,val_loss,val_score"
-    assert len(rows) == 1 + found["splits"][0]["epochs"]
-    assert json.loads((tmp_path / "run" / "result.json").read_text())["test_mean"] == found["test_mean"]
+    assert len(rows) == 1 + result["splits"][0]["epochs"]
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["test_mean"] == result["test_mean"]
 
 
 def test_running_again_repeats_nothing_and_finishes_what_is_missing(graph: Graph, tmp_path: Path) -> None:
     train(graph, CONFIG, out=tmp_path, splits=[0], jobs=1)
     before = contents(tmp_path / "split-00")
-    found = train(graph, CONFIG, out=tmp_path, jobs=1)
+    result = train(graph, CONFIG, out=tmp_path, jobs=1)
     assert contents(tmp_path / "split-00") == before
-    assert [split["split"] for split in found["splits"]] == [0, 1, 2]
+    assert [split["split"] for split in result["splits"]] == [0, 1, 2]
     again = train(graph, CONFIG, out=tmp_path, jobs=1)
-    assert again == found
+    assert again == result
 
 
 def test_another_configuration_or_graph_is_refused(graph: Graph, tmp_path: Path) -> None:
@@ -72,22 +72,22 @@ def test_something_else_than_a_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_comparison_ranks_and_tests(graph: Graph) -> None:
     results = [train(graph, TrainConfig.of(name, epochs=10), jobs=1) for name in ("mlp", "gpcn", "logistic")]
-    found = compare(graph, results)
-    means = [row["test_mean"] for row in found["models"]]
+    comparison = compare(graph, results)
+    means = [row["test_mean"] for row in comparison["models"]]
     assert means == sorted(means, reverse=True)
-    best = next(row for row in found["models"] if row["best"])
-    assert best["model"] == found["chosen_on_validation"]
+    best = next(row for row in comparison["models"] if row["best"])
+    assert best["model"] == comparison["chosen_on_validation"]
     assert best["against_best"] is None
-    assert all(0 <= row["against_best"]["p"] <= 1 for row in found["models"] if not row["best"])
+    assert all(0 <= row["against_best"]["p"] <= 1 for row in comparison["models"] if not row["best"])
 
 
 @pytest.mark.parametrize("model", ["gpcn", "gpcn-link", "link", "linkx", "mlp", "h2gcn"])
 def test_predictions_on_the_same_graph_are_the_trained_ones(model: str, graph: Graph, tmp_path: Path) -> None:
     train(graph, TrainConfig.of(model, epochs=8), out=tmp_path, splits=[0], jobs=1)
-    found = predict(Run.open(tmp_path), graph)
+    predictions = predict(Run.open(tmp_path), graph)
     with np.load(tmp_path / "split-00" / "predictions.npz") as stored:
-        np.testing.assert_allclose(found.probabilities, stored["probabilities"], atol=1e-5)
-    assert found.new_nodes == 0
+        np.testing.assert_allclose(predictions.probabilities, stored["probabilities"], atol=1e-5)
+    assert predictions.new_nodes == 0
     some = predict(Run.open(tmp_path), graph, only_unlabelled=True)
     assert len(some.nodes) == 12
 
@@ -105,7 +105,7 @@ def grown(graph: Graph, extra: int) -> Graph:
         adjacency=dense,
         features=features,
         labels=np.full(len(dense), -1),
-        node_ids=[*(ids[place] for place in order), *(f"new-{number}" for number in range(extra))],
+        node_ids=[*(ids[node] for node in order), *(f"new-{number}" for number in range(extra))],
         label_names=graph.label_names,
     )
 
@@ -126,15 +126,15 @@ def test_a_changed_graph_keeps_what_is_known(model: str, tmp_path: Path) -> None
     train(named, TrainConfig.of(model, epochs=8), out=tmp_path, jobs=1)
     run = Run.open(tmp_path)
     before = dict(zip(named.node_ids or (), predict(run, named).probabilities, strict=True))
-    found = predict(run, grown(named, 3))
-    assert found.new_nodes == 3
-    assert found.probabilities.shape == (83, 3)
-    assert np.isfinite(found.probabilities).all()
-    for name, row in list(zip(found.node_ids, found.probabilities, strict=True))[:80]:
+    predictions = predict(run, grown(named, 3))
+    assert predictions.new_nodes == 3
+    assert predictions.probabilities.shape == (83, 3)
+    assert np.isfinite(predictions.probabilities).all()
+    for name, row in list(zip(predictions.node_ids, predictions.probabilities, strict=True))[:80]:
         np.testing.assert_allclose(row, before[name], atol=1e-5)  # nobody old links to anybody new
-    assert any("3 prediction(s) are for nodes that were not there" in note for note in found.notes)
+    assert any("3 prediction(s) are for nodes that were not there" in note for note in predictions.notes)
     per_node = model in ("gpcn-link", "agpcn-link", "link", "linkx")
-    assert any("rest on partial links" in note for note in found.notes) == per_node
+    assert any("rest on partial links" in note for note in predictions.notes) == per_node
 
 
 @pytest.mark.parametrize("model", ["gpcn-link", "label-propagation", "trees"])
@@ -143,10 +143,10 @@ def test_positions_stand_for_names_where_only_one_side_has_them(model: str, tmp_
     train(base, TrainConfig.of(model, epochs=8), out=tmp_path, jobs=1)
     run = Run.open(tmp_path)
     before = predict(run, base).probabilities
-    found = predict(run, grown(base, 2))
-    for name, row in list(zip(found.node_ids, found.probabilities, strict=True))[:60]:
+    predictions = predict(run, grown(base, 2))
+    for name, row in list(zip(predictions.node_ids, predictions.probabilities, strict=True))[:60]:
         np.testing.assert_allclose(row, before[int(name)], atol=1e-5)
-    assert found.new_nodes == 2
+    assert predictions.new_nodes == 2
 
 
 def test_a_category_that_nobody_has_any_more_is_zero(tmp_path: Path) -> None:
@@ -156,9 +156,9 @@ def test_a_category_that_nobody_has_any_more_is_zero(tmp_path: Path) -> None:
     named = replace(base, feature_names=("age", "colour=blue", "colour=red"))
     train(named, TrainConfig.of("mlp", epochs=5), out=tmp_path, jobs=1)
     zeroed = replace(named, features=base.features * np.array([1, 1, 0], np.float32))
-    gone = replace(base, features=base.features[:, :2], feature_names=("age", "colour=blue"))
+    without_red = replace(base, features=base.features[:, :2], feature_names=("age", "colour=blue"))
     run = Run.open(tmp_path)
-    np.testing.assert_allclose(predict(run, gone).probabilities, predict(run, zeroed).probabilities)
+    np.testing.assert_allclose(predict(run, without_red).probabilities, predict(run, zeroed).probabilities)
 
 
 def test_as_many_features_as_nodes_confuse_nobody(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_as_many_features_as_nodes_confuse_nobody(tmp_path: Path) -> None:
     train(base, TrainConfig.of("gpcn-link", hidden=40, epochs=5), out=tmp_path, jobs=1)
     run = Run.open(tmp_path)
     before = dict(zip(base.node_ids or (), predict(run, base).probabilities, strict=True))
-    found = predict(run, grown(base, 0))
-    for name, row in zip(found.node_ids, found.probabilities, strict=True):
+    predictions = predict(run, grown(base, 0))
+    for name, row in zip(predictions.node_ids, predictions.probabilities, strict=True):
         np.testing.assert_allclose(row, before[name], atol=1e-5)
 
 
@@ -186,9 +186,9 @@ def test_features_are_matched_by_name(tmp_path: Path) -> None:
         features=np.concatenate([base.features[:, [2, 0, 1]], np.ones((60, 1), np.float32)], axis=1),
         feature_names=("c", "a", "b", "extra"),
     )
-    found = predict(run, turned)
-    np.testing.assert_allclose(found.probabilities, expected)
-    assert found.notes == ("1 feature(s) that the run does not know were left out",)
+    predictions = predict(run, turned)
+    np.testing.assert_allclose(predictions.probabilities, expected)
+    assert predictions.notes == ("1 feature(s) that the run does not know were left out",)
     with pytest.raises(DataError, match="lacks 1 feature.*'c'"):
         predict(run, replace(base, features=base.features[:, :2], feature_names=("a", "b")))
     with pytest.raises(DataError, match="has 2 features; the run was trained on 3"):
@@ -201,15 +201,15 @@ def test_predictions_are_written(suffix: str, graph: Graph, tmp_path: Path) -> N
     import pyarrow.parquet as pq
 
     train(graph, CONFIG, out=tmp_path / "run", splits=[0], jobs=1)
-    found = predict(Run.open(tmp_path / "run"), graph)
+    predictions = predict(Run.open(tmp_path / "run"), graph)
     path = tmp_path / f"p.{suffix}"
-    write(found, path)
+    write(predictions, path)
     if suffix == "npz":
         with np.load(path) as stored:
-            assert stored["predicted"].tolist() == found.predicted
+            assert stored["predicted"].tolist() == predictions.predicted
         return
     table = (pacsv.read_csv if suffix == "csv" else pq.read_table)(path)
     assert table.column_names == ["node", "predicted", "p_class 0", "p_class 1", "p_class 2"]
     assert table.num_rows == 120
     with pytest.raises(ConfigError, match="expected a name that ends in"):
-        write(found, tmp_path / "p.txt")
+        write(predictions, tmp_path / "p.txt")

@@ -15,7 +15,7 @@ from tests.faults.commands import Answer, refused, run_command
 EVIL = '=HYPERLINK("http://x","y")'
 
 
-def test_what_a_spreadsheet_would_run() -> None:
+def test_cells_that_a_spreadsheet_would_run_are_formulas() -> None:
     for cell in (EVIL, "+1+1", "-2+3", "@SUM(A1)", " =1", "\t=1", "\tx", "＝1", "--1", "-x"):
         assert is_formula(cell), cell
     for cell in ("", "a", "a=1", "-3", "+4.5", "-1e-5", "-.5", "'=1", "x@y"):

@@ -40,10 +40,10 @@ def predictions(positive: int | None = 1) -> Predictions:
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
-    made = synthesize(nodes=200, classes=2, homophily=0.2, splits=0, seed=6)
-    labels = made.labels.copy()
+    balanced = synthesize(nodes=200, classes=2, homophily=0.2, splits=0, seed=6)
+    labels = balanced.labels.copy()
     labels[np.flatnonzero(labels == 0)[:70]] = 1
-    return random_splits(replace(made, labels=labels, label_names=("fraud", "fine")), count=3)
+    return random_splits(replace(balanced, labels=labels, label_names=("fraud", "fine")), count=3)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def run(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Run:
         ("top = 7", "top", 0.5, 7),
     ],
 )
-def test_what_can_be_read(text: str, kind: str, value: float, count: int) -> None:
+def test_numbers_f1_and_top_are_read_as_rules(text: str, kind: str, value: float, count: int) -> None:
     rule = read_threshold(text)
     assert (rule.kind, rule.value, rule.count) == (kind, value, count)
 
@@ -93,7 +93,7 @@ def test_at_or_above_the_threshold_is_positive(positive: int) -> None:
     assert about == {"rule": "value", "positive": "fraud", "threshold": 0.3, "predicted_positive": 4}
 
 
-def test_the_first_so_many() -> None:
+def test_the_most_likely_nodes_are_positive_where_a_number_is_given() -> None:
     decided, about = decide(predictions(), read_threshold("top=3"))
     assert decided.predicted == ["fine", "fraud", "fraud", "fine", "fraud"]  # of equals the first
     assert about == {"rule": "top", "positive": "fraud", "threshold": 0.3, "predicted_positive": 3}
@@ -110,7 +110,7 @@ def test_sorting_keeps_rows_together() -> None:
     assert predictions(None).sorted().node_ids[:2] == ("a", "b")  # by confidence: both 0.9
 
 
-def test_the_best_f1_by_trying_everything() -> None:
+def test_the_best_f1_is_the_one_of_trying_everything() -> None:
     rng = np.random.default_rng(1)
     splits = [(np.round(rng.random(60), 2), rng.random(60) < 0.2) for _ in range(3)]
     threshold, mean = best_f1_threshold(splits)
@@ -124,16 +124,18 @@ def test_f1_needs_a_positive_validation_node() -> None:
         best_f1_threshold([(np.array([0.1, 0.2]), np.array([False, False]))])
 
 
-def test_a_threshold_from_a_run(run: Run, graph: Graph) -> None:
+def test_the_f1_threshold_of_a_run_comes_from_its_validation_nodes(run: Run, graph: Graph) -> None:
     assert run.positive() == graph.positive == 0
     pairs = validation_nodes([run], graph)
     assert [likely.size for likely, _ in pairs] == [split.val.size for split in graph.splits]
-    found = predict(run, graph)
-    assert found.positive == 0
-    decided, about = decide(found, read_threshold("f1"), pairs)
+    run_predictions = predict(run, graph)
+    assert run_predictions.positive == 0
+    decided, about = decide(run_predictions, read_threshold("f1"), pairs)
     threshold, mean = best_f1_threshold(pairs)
     assert (about["threshold"], about["validation_f1"]) == (threshold, mean)
-    assert [name == "fraud" for name in decided.predicted] == (found.probabilities[:, 0] >= threshold).tolist()
+    assert [name == "fraud" for name in decided.predicted] == (
+        run_predictions.probabilities[:, 0] >= threshold
+    ).tolist()
     assert len(validation_nodes([run, run], graph, [1])) == 1
 
 
@@ -162,6 +164,6 @@ def test_what_a_run_cannot_do_is_a_sentence(run: Run, graph: Graph, tmp_path: Pa
         decide(predictions(None), read_threshold("0.5"))
 
 
-def test_runs_that_do_not_say_which_class_is_positive(run: Run) -> None:
+def test_a_run_that_does_not_say_which_class_is_positive_takes_the_rarer(run: Run) -> None:
     older = Run(run.path, run.config, {key: value for key, value in run.graph.items() if key != "positive"})
     assert older.positive() == run.positive() == 0

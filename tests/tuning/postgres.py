@@ -42,8 +42,8 @@ def server() -> Iterator[str]:
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    made = [*who, str(PROGRAMS[-1] / "initdb"), "-D", str(folder / "data"), "-U", "gpcn", "--auth=trust", "--no-sync"]
-    subprocess.run(made, check=True, capture_output=True, cwd="/")
+    initdb = [*who, str(PROGRAMS[-1] / "initdb"), "-D", str(folder / "data"), "-U", "gpcn", "--auth=trust", "--no-sync"]
+    subprocess.run(initdb, check=True, capture_output=True, cwd="/")
     options = ["-p", str(port), "-h", "127.0.0.1", "-k", str(folder), "-c", "fsync=off"]
     process = subprocess.Popen(
         [*who, str(PROGRAMS[-1] / "postgres"), "-D", str(folder / "data"), *options],

@@ -8,11 +8,11 @@ from pathlib import Path
 
 def below(ancestor: int) -> dict[int, str]:
     """The words of a process, and of all that it started."""
-    known = _parents()
-    found = {ancestor}
-    while more := {pid for pid, (parent, _) in known.items() if parent in found} - found:
-        found |= more
-    return {pid: known[pid][1] for pid in found if pid in known}
+    processes = _parents()
+    pids = {ancestor}
+    while more := {pid for pid, (parent, _) in processes.items() if parent in pids} - pids:
+        pids |= more
+    return {pid: processes[pid][1] for pid in pids if pid in processes}
 
 
 def cpu_seconds(pid: int) -> float:
@@ -25,11 +25,11 @@ def cpu_seconds(pid: int) -> float:
 
 
 def _parents() -> dict[int, tuple[int, str]]:
-    found = {}
+    processes = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_text().replace("\0", " ")
-            found[int(folder.name)] = (int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1]), words)
+            processes[int(folder.name)] = (int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1]), words)
         except (OSError, ValueError, IndexError):
             continue
-    return found
+    return processes

@@ -26,9 +26,9 @@ WORDS += ("--generation", "6", "--budget", "12", "--splits", "0-2")
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def end(node: subprocess.Popen[bytes]) -> None:
@@ -43,11 +43,11 @@ def end(node: subprocess.Popen[bytes]) -> None:
 
 def wait_for(truth: Callable[[], Any], what: str, seconds: float = 300) -> Any:
     deadline = time.monotonic() + seconds
-    while not (found := truth()):
+    while not (value := truth()):
         if time.monotonic() > deadline:
             raise TimeoutError(what)
         time.sleep(0.02)
-    return found
+    return value
 
 
 def evaluating(node: subprocess.Popen[bytes]) -> list[int]:
@@ -83,9 +83,9 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path)
-    yield made
-    made.close()
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.close()
 
 
 @pytest.fixture
@@ -113,10 +113,10 @@ def test_a_study_survives_a_killed_worker_and_a_lost_node(cluster: Cluster, grap
         wait_for(lambda: evaluating(cluster.second), "the second node never worked")
         assert driver.poll() is None
         end(cluster.second)
-        _, told = driver.communicate(timeout=600)
+        _, stderr = driver.communicate(timeout=600)
     finally:
         driver.kill()
-    assert driver.returncode == 0, told.decode()
+    assert driver.returncode == 0, stderr.decode()
     assert outcomes(tmp_path / "ray") == outcomes(tmp_path / "local")
     assert all(trial.state != "running" for trial in Ledger.open(tmp_path / "ray").trials)
 
@@ -166,9 +166,9 @@ def test_a_local_cluster_listens_on_loopback_alone_and_writes_no_token(tmp_path:
     process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", LOCAL], env=env, text=True, **pipes)  # type: ignore[call-overload]
     try:
         assert process.stdout.readline() == "started\n", process.stderr.read()
-        found = listening(process.pid)
-        assert {"gcs_server", "raylet"} <= found.keys()
-        assert {address for addresses in found.values() for address in addresses} <= LOOPBACK
+        listeners = listening(process.pid)
+        assert {"gcs_server", "raylet"} <= listeners.keys()
+        assert {address for addresses in listeners.values() for address in addresses} <= LOOPBACK
         assert not (tmp_path / ".ray" / "auth_token").exists()
     finally:
         process.communicate("")

@@ -38,11 +38,11 @@ class Dice:
     workers = 1
 
     def __init__(self, fails: set[tuple[int, int]] = frozenset()) -> None:  # type: ignore[assignment]
-        self.fails, self.asked = fails, []
+        self.fails, self.requested = fails, []
 
     def run(self, tasks: Any, until: float = 0) -> Any:
         for task in tasks:
-            self.asked.append((task.trial, task.key))
+            self.requested.append((task.trial, task.key))
             if (task.trial, task.split) in self.fails:
                 yield task, {"failed": "it was its turn", "seconds": 0.1}
                 continue
@@ -83,18 +83,18 @@ def test_all_splits_of_a_rung_are_evaluated_whoever_fails_on_one(tmp_path: Path)
 
     class Stops(Dice):
         def run(self, tasks: Any, until: float = 0) -> Any:
-            for found in super().run(tasks, until):
-                yield found
+            for evaluation in super().run(tasks, until):
+                yield evaluation
                 raise KeyboardInterrupt
 
     parts: list[tuple[int, str]] = []
-    for _ in range(len(whole.asked)):
+    for _ in range(len(whole.requested)):
         part = Stops(fails)
         try:
             studied(tmp_path / "parts", part, 6, size=6)
         except KeyboardInterrupt:
-            parts += part.asked
-    assert sorted(parts) == sorted(whole.asked)
+            parts += part.requested
+    assert sorted(parts) == sorted(whole.requested)
 
 
 def test_nobody_who_failed_is_among_the_best_and_test_scores_are_of_the_last_rung(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
         first, second = halves(labels, number, "roc_auc")
         assert {0, 1} == set(labels[first]) == set(labels[second])
         assert set(first) | set(second) == set(range(len(labels)))
-    found = probe(graph, TrainConfig.of("mlp", hidden=4, epochs=5), 0)
-    assert np.isfinite([found["loss"], found["metric"]]).all()
+    scores = probe(graph, TrainConfig.of("mlp", hidden=4, epochs=5), 0)
+    assert np.isfinite([scores["loss"], scores["metric"]]).all()
 
 
 def test_halves_stay_what_they_were_where_they_can_be_scored() -> None:
@@ -204,27 +204,27 @@ def test_minus_one_job_is_every_core() -> None:
 
 
 def damaged(change: Any) -> dict[str, Any]:
-    told = {"format": 1} | json.loads(json.dumps(header(GRAPH, space(), Plan.of([0], 9), seed=0, source={})))
-    change(told)
-    return told
+    payload = {"format": 1} | json.loads(json.dumps(header(GRAPH, space(), Plan.of([0], 9), seed=0, source={})))
+    change(payload)
+    return payload
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: told.pop("seed"),
-        lambda told: told.pop("first"),
-        lambda told: told.pop("graph"),
-        lambda told: told.update(graph="texas"),
-        lambda told: told.update(seed="x"),
-        lambda told: told["plan"].update(rungs=[]),
-        lambda told: told["plan"]["rungs"][0].update(splits=[]),
-        lambda told: told["plan"]["rungs"][0].update(keep=0),
-        lambda told: told["space"].update(models=[]),
-        lambda told: told["space"]["choices"]["gpcn"].update(lr=[]),
-        lambda told: told["space"].update(models=["gpnc"]),
-        lambda told: told["graph"].update(metric=5),
-        lambda told: told["graph"].update(source="x"),
+        lambda payload: payload.pop("seed"),
+        lambda payload: payload.pop("first"),
+        lambda payload: payload.pop("graph"),
+        lambda payload: payload.update(graph="texas"),
+        lambda payload: payload.update(seed="x"),
+        lambda payload: payload["plan"].update(rungs=[]),
+        lambda payload: payload["plan"]["rungs"][0].update(splits=[]),
+        lambda payload: payload["plan"]["rungs"][0].update(keep=0),
+        lambda payload: payload["space"].update(models=[]),
+        lambda payload: payload["space"]["choices"]["gpcn"].update(lr=[]),
+        lambda payload: payload["space"].update(models=["gpnc"]),
+        lambda payload: payload["graph"].update(metric=5),
+        lambda payload: payload["graph"].update(source="x"),
     ],
 )
 def test_a_header_that_makes_no_sense_is_one_sentence(change: Any, tmp_path: Path) -> None:
@@ -260,10 +260,10 @@ def test_resuming_remembers_budget_and_storage_and_takes_no_other_settings(tmp_p
         (("g.npz", "--out", "t", "--try", "lr=0.1", "--set", "lr=0.2"), "lr is both set and tried"),
         (("g.npz", "--out", "t", "--splits", "0-999999999"), "more splits than any graph has"),
     ):
-        told = run(*words, cwd=tmp_path)
-        assert told.returncode == 2, words
-        assert expected in told.stderr
-        assert told.stderr.count("\n") == 1
+        refusal = run(*words, cwd=tmp_path)
+        assert refusal.returncode == 2, words
+        assert expected in refusal.stderr
+        assert refusal.stderr.count("\n") == 1
     assert not (tmp_path / "typo.db").exists()
     assert not (tmp_path / "s" / "study.db").exists()
     again = run("--resume", "s", "--storage", url, "--json", cwd=tmp_path)
@@ -284,9 +284,9 @@ def test_no_password_is_ever_shown(url: str, tmp_path: Path) -> None:
 def test_load_is_not_asked_for_a_graph_that_is_no_text(tmp_path: Path) -> None:
     from gpcn.training.runs.source import load_again
 
-    for told in ({"graph": 5}, {"graph": "g.npz", "nodes": 5}, {"graph": "g.npz", "random_splits": {"count": "x"}}):
+    for source in ({"graph": 5}, {"graph": "g.npz", "nodes": 5}, {"graph": "g.npz", "random_splits": {"count": "x"}}):
         save(GRAPH, tmp_path / "g.npz")
-        given = told | {"graph": str(tmp_path / "g.npz")} if told["graph"] == "g.npz" else told
+        given = source | {"graph": str(tmp_path / "g.npz")} if source["graph"] == "g.npz" else source
         with pytest.raises(CheckpointError, match="is damaged"):
             load_again(given, tmp_path)
     assert load(tmp_path / "g.npz").num_nodes == 60

@@ -32,9 +32,10 @@ def config(**settings: object) -> TrainConfig:
 TASKS = [Task(number, config(layers=1 + number), split) for number in range(3) for split in (0, 1)]
 
 
-def scores(found: list[tuple[Task, dict[str, object]]]) -> dict[tuple[int, int], object]:
+def scores(outcomes: list[tuple[Task, dict[str, object]]]) -> dict[tuple[int, int], object]:
     return {
-        (task.trial, task.split): (outcome["loss"], outcome["metric"], str(outcome["test"])) for task, outcome in found
+        (task.trial, task.split): (outcome["loss"], outcome["metric"], str(outcome["test"]))
+        for task, outcome in outcomes
     }
 
 
@@ -47,16 +48,16 @@ def expected() -> dict[tuple[int, int], object]:
 @pytest.fixture(scope="module", params=["serial", "local", "ray"])
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
     if request.param == "serial":
-        made: Executor = SerialExecutor(GRAPH)
+        executor: Executor = SerialExecutor(GRAPH)
     elif request.param == "local":
-        made = LocalExecutor(GRAPH, 2)
+        executor = LocalExecutor(GRAPH, 2)
     else:
         pytest.importorskip("ray", reason="the ray extra is not installed")
         from gpcn.tuning.executors.cluster import RayExecutor
 
-        made = RayExecutor(GRAPH, 2)
-    yield made
-    made.close()
+        executor = RayExecutor(GRAPH, 2)
+    yield executor
+    executor.close()
 
 
 def test_by_default_short_work_starts_no_process(expected: dict[tuple[int, int], object]) -> None:
@@ -81,10 +82,10 @@ def test_by_default_many_tasks_are_seen_to_last_from_the_second_on(
 ) -> None:
     executor = LocalExecutor(GRAPH)
     monkeypatch.setattr("gpcn.training.processes.ahead.START", 0.001)
-    found = executor.run(TASKS)
-    first = [next(found), next(found)]
+    outcomes = executor.run(TASKS)
+    first = [next(outcomes), next(outcomes)]
     assert executor._pool == []
-    assert scores([*first, *found]) == expected
+    assert scores([*first, *outcomes]) == expected
     assert executor._pool
     executor.close()
 
@@ -93,16 +94,16 @@ class TestContract:
     def test_every_task_once_with_the_outcome_of_any_other_executor(
         self, executor: Executor, expected: dict[tuple[int, int], object]
     ) -> None:
-        found = list(executor.run(TASKS))
-        assert sorted((task.trial, task.split) for task, _ in found) == sorted(expected)
-        assert scores(found) == expected
+        outcomes = list(executor.run(TASKS))
+        assert sorted((task.trial, task.split) for task, _ in outcomes) == sorted(expected)
+        assert scores(outcomes) == expected
         assert scores(list(executor.run(TASKS[:2]))) == {key: expected[key] for key in ((0, 0), (0, 1))}
 
     def test_what_diverges_is_an_outcome(self, executor: Executor) -> None:
         tasks = [Task(7, config(gamma=1e6, layers=8, lr=10.0), 0), TASKS[0]]
-        found = {task.trial: outcome for task, outcome in executor.run(tasks)}
-        assert "failed" in found[7]
-        assert "loss" in found[0]
+        outcomes = {task.trial: outcome for task, outcome in executor.run(tasks)}
+        assert "failed" in outcomes[7]
+        assert "loss" in outcomes[0]
 
     def test_leaving_early_is_fine(self, executor: Executor, expected: dict[tuple[int, int], object]) -> None:
         slow = [Task(number, config(epochs=1_000_000, patience=1_000_000), 0) for number in range(4)]
@@ -135,12 +136,12 @@ class TestContract:
         tasks = [Task(number, config(layers=1 + number, epochs=5000, patience=5000), 0) for number in range(2)]
         thread = threading.Thread(target=kill)
         thread.start()
-        found = list(executor.run(tasks))
+        outcomes = list(executor.run(tasks))
         over.set()
         thread.join()
         assert killed.is_set()
-        assert sorted(task.trial for task, _ in found) == [0, 1]
-        assert all("failed" not in outcome for _, outcome in found)
+        assert sorted(task.trial for task, _ in outcomes) == [0, 1]
+        assert all("failed" not in outcome for _, outcome in outcomes)
 
 
 def workers() -> dict[int, float]:

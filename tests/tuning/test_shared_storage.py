@@ -85,14 +85,14 @@ def lease(ledger: Ledger) -> Lease:
 
 def test_of_three_that_begin_at_once_one_goes_on(graph: Graph, tmp_path: Path, url: str) -> None:
     ledger = begun(graph, tmp_path / "one", url)
-    found: list[str] = []
+    results: list[str] = []
 
     def try_it() -> None:
         try:
             lease(ledger).take()
-            found.append("drives")
+            results.append("drives")
         except CheckpointError:
-            found.append("refused")
+            results.append("refused")
 
     threads = [threading.Thread(target=try_it) for _ in range(3)]
     keep = lease(ledger)
@@ -103,7 +103,7 @@ def test_of_three_that_begin_at_once_one_goes_on(graph: Graph, tmp_path: Path, u
         if note:  # the keeper of whoever drives
             ledger._storage.set_study_user_attr(held, leases.KEY, note | {"beat": note["beat"] + 1})
         time.sleep(0.02)
-    assert sorted(found) == ["drives", "refused", "refused"]
+    assert sorted(results) == ["drives", "refused", "refused"]
 
 
 def test_the_killed_are_replaced_at_once_here_and_after_a_while_elsewhere(

@@ -41,8 +41,8 @@ def test_a_point_is_a_configuration_and_back() -> None:
         config = space.config(space.point(model, settings))
         assert config.model == model
         assert config["epochs"] == 50
-        own = {name for name in settings if name in space.choices[model]}
-        assert {name: config[name] for name in own} == {name: settings[name] for name in own}
+        names = {name for name in settings if name in space.choices[model]}
+        assert {name: config[name] for name in names} == {name: settings[name] for name in names}
     assert Space.from_json(space.describe()) == space
 
 
@@ -75,7 +75,7 @@ def test_former_names_of_settings_are_taken() -> None:
     assert fixed.config({"lr": 0.01})["direction"] == "both"
 
 
-def test_budgets() -> None:
+def test_a_budget_is_a_number_of_configurations_or_a_time() -> None:
     assert read_budget("200").configurations == 200
     assert read_budget("1.5m").seconds == 90
     assert read_seconds("300") == read_seconds("5m") == 300
@@ -94,13 +94,13 @@ def worth(trial: Trial, split: int) -> float:
 
 
 def play(generation: list[Trial], plan: Plan, order: random.Random) -> list[str]:
-    made = []
+    evaluations = []
     while True:
         step = advance(generation, plan)
         if not step.tasks:
             for trial, state, _, value in step.ended:
                 trial.state, trial.value = state, value
-            return made
+            return evaluations
         tasks = list(step.tasks)
         order.shuffle(tasks)
         for task in tasks[: order.randint(1, len(tasks))]:  # and the rest after a kill, say
@@ -108,19 +108,19 @@ def play(generation: list[Trial], plan: Plan, order: random.Random) -> list[str]
             assert task.key not in trial.outcomes
             score = worth(trial, task.split)
             trial.outcomes[task.key] = {"loss": score, "metric": score - 1, "epochs": task.config["epochs"]}
-            made.append(f"{task.trial} {task.key}")
+            evaluations.append(f"{task.trial} {task.key}")
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_same_evaluations_are_made_in_whatever_order_they_end(seed: int) -> None:
     plan = Plan.of(range(10), 300, size=9)
     first, second = trials(9), trials(9)
-    made = play(first, plan, random.Random(seed))
-    assert sorted(made) == sorted(play(second, plan, random.Random(seed + 100)))
+    evaluations = play(first, plan, random.Random(seed))
+    assert sorted(evaluations) == sorted(play(second, plan, random.Random(seed + 100)))
     assert [trial.state for trial in first] == [trial.state for trial in second]
     assert [trial.state for trial in first].count("complete") == 1
     assert first[8].state == "complete"
-    assert len(made) == 9 + 3 * 2 + 10  # one split each, two more for three, all ten at full length for the best
+    assert len(evaluations) == 9 + 3 * 2 + 10  # one split each, two more for three, all ten at full length for the best
     assert first[0].state == "pruned"
 
 

@@ -96,8 +96,8 @@ def test_a_full_disk_during_a_search_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_what_the_allocator_refuses_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = "enough memory for this .it asked for \\d+ bytes at once.; use fewer"
-    with pytest.raises(TrainingError, match=asked), memory_limits("this"):
+    sentence = "enough memory for this .it asked for \\d+ bytes at once.; use fewer"
+    with pytest.raises(TrainingError, match=sentence), memory_limits("this"):
         torch.empty(1 << 50, dtype=torch.uint8)
     with pytest.raises(RuntimeError, match="size"), memory_limits("this"):
         torch.zeros(2) @ torch.zeros(3)

@@ -48,11 +48,11 @@ def run(*words: object) -> Answer:
 
 def evaluations(folder: Path) -> dict[tuple[int, str], Any]:
     """Every evaluation recorded, without how long it took."""
-    found = {}
+    outcomes = {}
     for trial in Ledger.open(folder).trials:
         for key, outcome in trial.outcomes.items():
-            found[trial.number, key] = {name: value for name, value in outcome.items() if name != "seconds"}
-    return found
+            outcomes[trial.number, key] = {name: value for name, value in outcome.items() if name != "seconds"}
+    return outcomes
 
 
 def integrity(folder: Path) -> str:
@@ -81,9 +81,9 @@ def test_kills_lose_nothing_and_repeat_nothing(graph_file: Path, tmp_path: Path)
     kills = 0
     while kills < KILLS:
         start = words if not (killed / "study.json").exists() else ("--resume", killed, "--budget", 18)
-        place = ("--out", killed) if start is words else ()
+        destination = ("--out", killed) if start is words else ()
         workers = ("--jobs", 2) if kills % 5 == 0 else ()  # else it begins alone
-        process = Killable("tune", *start, *place, *workers)
+        process = Killable("tune", *start, *destination, *workers)
         target = min(recorded(killed) + rng.randint(0, 3), len(expected) - 1)
         while process.poll() is None and recorded(killed) < target:
             time.sleep(0.005)
@@ -123,14 +123,14 @@ def test_divergence_is_marked_and_the_study_ends(graph_file: Path, tmp_path: Pat
     words = ("--model", "gpcn", "--try", "gamma=0.25,256", "--try", "layers=32,40", "--set", "lr=0.05")
     answer = run(graph_file, *SETTINGS, *words, "--budget", 10, "--out", tmp_path / "s", "--json")
     assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout)
-    assert told["states"]["diverged"] >= 1
-    assert told["states"]["running"] == 0
-    assert sum(told["states"].values()) == told["configurations"] == 10
-    for row in told["diverged"]:
+    summary = json.loads(answer.stdout)
+    assert summary["states"]["diverged"] >= 1
+    assert summary["states"]["running"] == 0
+    assert sum(summary["states"].values()) == summary["configurations"] == 10
+    for row in summary["diverged"]:
         assert row["settings"]["gamma"] == 256
         assert "lower lr or gamma" in row["why"]
-    assert all(row["settings"]["gamma"] == 0.25 for row in told["best"][:1])
+    assert all(row["settings"]["gamma"] == 0.25 for row in summary["best"][:1])
     shown = run("--show", tmp_path / "s")
     assert "diverged" in shown.stdout
     assert "kept in" in shown.stdout

@@ -35,7 +35,7 @@ def test_a_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory.available() == 0
 
 
-def test_containers_count(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_the_limit_of_a_container_counts(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     for name, content in (("memory.max", "1000"), ("memory.current", "900"), ("memory.stat", "inactive_file 50\n")):
         (tmp_path / name).write_text(content)
     files = (tmp_path / "memory.max", tmp_path / "memory.current")
@@ -44,7 +44,7 @@ def test_containers_count(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  #
     assert memory._of_cgroup(files) is None
 
 
-def test_sizes_for_people() -> None:
+def test_sizes_are_written_for_people() -> None:
     assert [memory.readable(size) for size in (5, 1500, 2e6, 3.21e9, 4e12)] == [
         "5 bytes",
         "1.5 KB",

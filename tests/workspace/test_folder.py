@@ -40,7 +40,7 @@ def chosen(graph: gpcn.Graph, tmp_path_factory: pytest.TempPathFactory) -> gpcn.
     return gpcn.auto(graph, budget=6, out=tmp_path_factory.mktemp("auto") / "best", splits=[0])
 
 
-def test_a_comparison(compared: gpcn.RunFolder, graph: gpcn.Graph) -> None:
+def test_a_comparison_evaluates_and_predicts_with_its_best(compared: gpcn.RunFolder, graph: gpcn.Graph) -> None:
     table = compared.evaluate()
     assert {row["model"] for row in table["models"]} == {"logistic", "gpcn-link", "majority"}
     assert compared.kind == "comparison"
@@ -92,7 +92,7 @@ def test_out_of_fold_needs_the_graph_trained_on(compared: gpcn.RunFolder, graph:
         compared.predict(graph, out_of_fold=True)
 
 
-def test_what_auto_chose(chosen: gpcn.RunFolder, graph: gpcn.Graph) -> None:
+def test_what_auto_chose_is_evaluated_as_an_average(chosen: gpcn.RunFolder, graph: gpcn.Graph) -> None:
     assert chosen.kind == "auto"
     assert "auto, " in repr(chosen)
     summary = chosen.evaluate()
@@ -183,7 +183,7 @@ def test_a_graph_by_its_name_is_found_again(tmp_path: Path, graph: gpcn.Graph) -
     assert gpcn.open_run(tmp_path / "runs", graph=moved).graph().equals(folder.graph())
 
 
-def test_no_graph_at_all(tmp_path: Path) -> None:
+def test_what_is_no_graph_and_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(gpcn.ConfigError, match="expected a Graph, a dataset's name or a path"):
         gpcn.compare(3, ["logistic"])  # type: ignore[arg-type]
     with pytest.raises(gpcn.CheckpointError, match="is not a run"):

@@ -59,7 +59,7 @@ def test_what_it_reports_is_what_its_members_predict(ring: Graph, chosen: Chosen
     np.testing.assert_allclose(vote(runs, ring).probabilities, likely, atol=1e-5)
 
 
-def test_predictions_on_a_changed_graph(ring: Graph, chosen: Chosen, tmp_path: Path) -> None:
+def test_predictions_on_a_graph_given_anew_average_the_members(ring: Graph, chosen: Chosen, tmp_path: Path) -> None:
     folder, _, _ = chosen
     save(ring, tmp_path / "g.npz")
     words = ["predict", folder, tmp_path / "g.npz", "--out", tmp_path / "p.csv"]
@@ -246,7 +246,7 @@ def test_what_cannot_be_decomposed_is_said(ring: Graph, virtual: Callable[..., C
         explain_average(members(tmp_path), ring, "5")
 
 
-def test_the_estimator(ring: Graph) -> None:
+def test_the_estimator_says_why_and_predicts_probabilities(ring: Graph) -> None:
     nodes = ring.labelled
     model = GPCNClassifier("auto", graph=ring, budget=10, random_state=1).fit(nodes[:400], ring.labels[nodes[:400]])
     assert model.auto_["why"]
@@ -284,7 +284,7 @@ def test_a_damaged_choice_is_one_sentence(text: str, tmp_path: Path) -> None:
         members(tmp_path)
 
 
-def test_words_that_do_not_go_together(tmp_path: Path, ring: Graph) -> None:
+def test_options_that_do_not_go_together_are_one_sentence(tmp_path: Path, ring: Graph) -> None:
     save(ring, tmp_path / "g.npz")
     for words, expected in (
         (["train", "g.npz", "--model", "auto", "--set", "hidden=8", "--out", "r"], "chooses all settings"),

@@ -50,7 +50,7 @@ class TestArenas:
         first, second = (fold_arena(tiny, 0, repetition, 0) for repetition in (0, 1))
         assert not np.array_equal(first.splits[0].test, second.splits[0].test)
 
-    def test_who_is_cross_validated(self, tiny: Graph, ring: Graph) -> None:
+    def test_graphs_of_few_validation_nodes_are_cross_validated(self, tiny: Graph, ring: Graph) -> None:
         assert needs_folds(tiny, [0])
         assert not needs_folds(ring, [0])
         order = np.random.default_rng(0).permutation(ring.labelled)

@@ -41,7 +41,7 @@ def test_the_majority_first_then_who_brings_most_over_all_graphs() -> None:
 
 
 def test_who_takes_long_has_to_be_better() -> None:
-    slow = [each | {"seconds": "60"} if each["title"] == "good on chameleon" else each for each in TABLE]
+    slow = [entry | {"seconds": "60"} if entry["title"] == "good on chameleon" else entry for entry in TABLE]
     assert titles(slow)[1] == "everywhere second"
 
 
