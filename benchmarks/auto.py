@@ -30,13 +30,13 @@ from gpcn import save
 from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 from gpcn.paper import rows
-from gpcn.paper.evaluations import commit
+from gpcn.paper.evaluations import code_commit
 from gpcn.paper.results_page.automatic import COLUMNS, DEFAULTS, DEFAULTS_KEY, DEFAULTS_TABLE, KEY, TABLE
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.training import train
 from gpcn.training.scores.model_comparison import USUAL_MODELS
-from gpcn.training.usual import usual_settings
-from gpcn.tuning.auto.portfolio import write_text
+from gpcn.training.suitable_settings import suitable_settings
+from gpcn.tuning.auto.portfolio import portfolio_text
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -66,7 +66,7 @@ def measure(dataset: str, split: int, budget: str, jobs: int | None, portfolio: 
         "dataset": dataset, "split": split, "budget": budget, "test": round(result["test_mean"], 3),
         "val": round(result["judged"], 3), "expected_low": round(result["expected"]["low"], 3),
         "expected_high": round(result["expected"]["high"], 3), "chosen": result["chosen"],
-        "tried": result["configurations"], "seconds": round(result["seconds"], 1), "commit": commit(),
+        "tried": result["configurations"], "seconds": round(result["seconds"], 1), "commit": code_commit(),
     }  # fmt: skip
 
 
@@ -78,10 +78,10 @@ def measure_defaults(dataset: str, split: int, folder: Path) -> None:
     for model in USUAL_MODELS:
         if (dataset, model, str(split)) in measured or (graph.num_features == 0 and zoo.entry(model).needs_features):
             continue
-        result = train(graph, TrainConfig.of(model, **usual_settings(graph, model)), splits=[split], jobs=None)
+        result = train(graph, TrainConfig.of(model, **suitable_settings(graph, model)), splits=[split], jobs=None)
         row: dict[str, Any] = {"dataset": dataset, "model": model, "split": split}
         row |= {name: result[f"{name}_mean"] for name in ("test", "val")}
-        row |= {"seconds": result["seconds"], "commit": commit()}
+        row |= {"seconds": result["seconds"], "commit": code_commit()}
         rows.write(file, DEFAULTS, [row], DEFAULTS_KEY)
         print(dataset, model, split, row["test"], flush=True)
 
@@ -96,7 +96,7 @@ def portfolio_without(dataset: str, folder: Path, target: Path, *, seen: bool) -
                 "benchmarks/portfolio.py evaluate first, or add --seen to measure with the package's own portfolio"
             )
         return None
-    target.write_text(write_text(build(table, dataset)))
+    target.write_text(portfolio_text(build(table, dataset)))
     return target
 
 

@@ -28,7 +28,7 @@ from gpcn import Graph, load, synthesize
 from gpcn.nn import SparseOperator, inputs_of
 from gpcn.nn.engine.dropout import relu_dropout_
 from gpcn.nn.engine.memory import reuse_freed_memory
-from gpcn.nn.engine.operator import multiply, to_scipy
+from gpcn.nn.engine.operator import multiply_sparse, to_scipy
 from gpcn.training.adam import Adam, Group
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -73,7 +73,7 @@ def sparse_kernel(operator: SparseOperator, width: int) -> Kernel:
     nodes, entries = operator.shape[0], operator.nnz
     x = torch.randn(nodes, width)
     moved = entries * 2 * BYTES + nodes * BYTES + 2 * nodes * width * BYTES
-    return Kernel(f"A x, {width} wide", lambda: multiply(operator.matrix, x), moved, entries * width * BYTES)
+    return Kernel(f"A x, {width} wide", lambda: multiply_sparse(operator.matrix, x), moved, entries * width * BYTES)
 
 
 def dense_kernels(nodes: int, hidden: int, classes: int = 5) -> list[Kernel]:

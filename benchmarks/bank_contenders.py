@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from benchmarks.contenders import WeightedSum
 from gpcn import Graph
 from gpcn.nn import SparseOperator, inputs_of, zoo
-from gpcn.nn.engine.operator import multiply
-from gpcn.nn.multi import MultiGPCN
+from gpcn.nn.engine.operator import multiply_sparse
+from gpcn.nn.multi_gpcn import MultiGPCN
 
 BANK_MODELS = {
     "multi-gpcn-link": {"operators": "directions", "link_operators": "out-raw"},
@@ -123,10 +123,10 @@ class Floor:
     def spread(self, x: Tensor, side: str) -> None:
         for operator, depth in zip(self.operators, self.model.depths, strict=True):
             for _ in range(depth):
-                multiply(getattr(operator, side), x)
+                multiply_sparse(getattr(operator, side), x)
 
     def forward(self) -> None:
-        _ = multiply(self.x.matrix, self.first) if isinstance(self.x, SparseOperator) else self.x @ self.first
+        _ = multiply_sparse(self.x.matrix, self.first) if isinstance(self.x, SparseOperator) else self.x @ self.first
         for _ in self.model.inner:
             _ = self.hidden @ self.wide
             self.spread(self.hidden, "matrix")
@@ -135,14 +135,14 @@ class Floor:
         self.spread(self.narrow, "matrix")
         for operator in self.link_operators:
             _ = self.hidden @ self.square[:, : self.narrow.shape[1]]
-            multiply(operator.matrix, self.narrow)
+            multiply_sparse(operator.matrix, self.narrow)
 
     def backward(self) -> None:
         self.spread(self.narrow, "transposed")
         _ = self.back @ self.terms.T
         _ = self.back.T @ self.hidden
         for operator in self.link_operators:
-            multiply(operator.transposed, self.narrow)
+            multiply_sparse(operator.transposed, self.narrow)
             _ = self.narrow @ self.square[:, : self.narrow.shape[1]].T
             _ = self.hidden.T @ self.narrow
         for _ in self.model.inner:
@@ -152,6 +152,6 @@ class Floor:
             _ = self.back_wide @ self.wide.T
             _ = self.back_wide.T @ self.hidden
         if isinstance(self.x, SparseOperator):
-            multiply(self.x.transposed, self.hidden)
+            multiply_sparse(self.x.transposed, self.hidden)
         else:
             _ = self.x.T @ self.hidden

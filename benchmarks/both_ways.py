@@ -24,7 +24,7 @@ from benchmarks.performance_page import PAGE, both_ways_table, put_between
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations
-from gpcn.paper.measurements.reproduction import KEY, Cell, cells, measure
+from gpcn.paper.measurements.reproduction import KEY, Cell, measure, recipe_cells
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results"
@@ -43,7 +43,7 @@ def shortest(datasets: Sequence[str]) -> list[Cell]:
         for method in FAMILY:
             committed = {
                 seconds[key]: cell
-                for cell in cells((dataset,), (method,))
+                for cell in recipe_cells((dataset,), (method,))
                 if (key := (dataset, method, cell.recipe.origin)) in seconds
             }
             if committed:

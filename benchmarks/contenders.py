@@ -15,7 +15,7 @@ from torch_geometric.nn.models import GCN, LINKX
 
 from gpcn import Graph
 from gpcn.nn import Adjacency, SparseOperator, inputs_of
-from gpcn.nn.engine.operator import multiply
+from gpcn.nn.engine.operator import multiply_sparse
 
 
 class Published(nn.Module):
@@ -131,20 +131,20 @@ class Floor:
             _ = self.hidden @ square
         _ = self.hidden @ self.terms
         for _ in range(self.layers):
-            multiply(self.bar.matrix, self.narrow)
+            multiply_sparse(self.bar.matrix, self.narrow)
         if self.link:
             _ = self.table @ self.out
 
     def backward(self) -> None:
         for _ in range(self.layers):
-            multiply(self.bar.transposed, self.narrow)
+            multiply_sparse(self.bar.transposed, self.narrow)
         _ = self.back @ self.terms.T
         _ = self.back.T @ self.hidden
         for square in self.squares:
             _ = self.hidden @ square.T
             _ = self.hidden.T @ self.hidden
         if isinstance(self.x, SparseOperator):
-            multiply(self.x.transposed, self.hidden)
+            multiply_sparse(self.x.transposed, self.hidden)
         else:
             _ = self.x.T @ self.hidden
         if self.link:
@@ -152,4 +152,4 @@ class Floor:
             _ = self.table.T @ self.narrow
 
     def multiply(self, weight: Tensor) -> None:
-        _ = multiply(self.x.matrix, weight) if isinstance(self.x, SparseOperator) else self.x @ weight
+        _ = multiply_sparse(self.x.matrix, weight) if isinstance(self.x, SparseOperator) else self.x @ weight

@@ -27,7 +27,7 @@ import pyarrow.csv as pacsv
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import machine
-from gpcn.paper.evaluations import commit
+from gpcn.paper.evaluations import code_commit
 
 HERE = Path(__file__).resolve().parent
 PLAIN = ("--scale", "none", "--structure", "none")
@@ -93,7 +93,7 @@ def main() -> None:
     medians = {kind: [statistics.median(column) for column in zip(*rows, strict=True)] for kind, rows in times.items()}
     document = {
         "machine": machine(),
-        "commit": commit(),
+        "commit": code_commit(),
         "nodes": options.nodes,
         "edges": options.edges,
         **{f"{kind}_seconds": round(medians[kind][0], 2) for kind in medians},

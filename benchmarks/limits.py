@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import machine
 from benchmarks.performance_page import put_between
-from gpcn.paper.evaluations import commit
+from gpcn.paper.evaluations import code_commit
 
 HERE = Path(__file__).resolve().parent
 KEPT, PAGE = HERE / "limits.json", HERE.parent / "docs" / "limits.md"
@@ -90,7 +90,7 @@ def measure(size: int, rows: list[dict[str, Any]], save: bool) -> None:
         for step in (step for step in STEPS if step in {*missing, *needed}):
             row = {"nodes": size, "edges": size * DEGREE, "step": step, **run(words_of(step, folder))}
             if step in missing:
-                rows.append({**row, "commit": commit()})
+                rows.append({**row, "commit": code_commit()})
                 print(json.dumps(rows[-1]), flush=True)
                 if save:
                     KEPT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.tuning.processes import below
 
 from benchmarks.performance_page import put_between
-from gpcn.paper.evaluations import commit
+from gpcn.paper.evaluations import code_commit
 
 HERE = Path(__file__).resolve().parent
 KEPT, PAGE = HERE / "memory_limit.json", HERE.parent / "docs" / "scale.md"
@@ -181,7 +181,7 @@ def main() -> None:
         "alone_lines": len(sentence),
         "worker_addresses": parts["peaks"]["worker"]["addresses"],
         "worker_memory": parts["peaks"]["worker"]["memory"],
-        "commit": commit(),
+        "commit": code_commit(),
     }
     print(json.dumps(row, indent=1))
     if options.save:

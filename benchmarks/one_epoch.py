@@ -12,7 +12,7 @@ from benchmarks import bank_contenders
 from benchmarks.contenders import Floor, Passing, Published, dense_inputs, pyg_gcn, pyg_linkx
 from gpcn import Graph, load, synthesize
 from gpcn.nn import AGPCN, GPCN, AGPCNLink, GPCNLink, inputs_of
-from gpcn.nn.training_step.direct import DirectPass, covers
+from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
 from gpcn.training.adam import Adam, Group
 
 MODELS = {"gpcn": GPCN, "gpcn-link": GPCNLink, "agpcn": AGPCN, "agpcn-link": AGPCNLink}
@@ -58,7 +58,7 @@ def our_epoch(
     model: torch.nn.Module, x: Any, links: Any, graph: Graph, dropout: float, *, reuse: bool = True
 ) -> Callable[[], None]:
     """The same as `gpcn.training` does it: the pass written out where it covers the model, and its Adam."""
-    if not covers(model, x, links):
+    if not can_step_directly(model, x, links):
         return one_epoch(model, x, links, graph, ours=True, reuse=reuse and dropout == 0)
     labels, split = torch.tensor(graph.labels), graph.splits[0]
     train, val = torch.tensor(split.train), torch.tensor(split.val)

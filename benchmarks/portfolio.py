@@ -33,13 +33,13 @@ from benchmarks.tables import SETTLED, graph_of
 from gpcn import Graph, load
 from gpcn.errors import ConfigError
 from gpcn.paper import rows
-from gpcn.paper.evaluations import commit
+from gpcn.paper.evaluations import code_commit
 from gpcn.training.scores.metrics import gain
-from gpcn.tuning.auto.arenas import split_arena
 from gpcn.tuning.auto.candidates import Candidate, Store
+from gpcn.tuning.auto.config_neighbours import neighbouring_config
 from gpcn.tuning.auto.evaluation import Evaluation
-from gpcn.tuning.auto.neighbours import neighbour
-from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio, write_text
+from gpcn.tuning.auto.holdouts import split_holdout
+from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio, portfolio_text
 from gpcn.tuning.tasks import Evaluator
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,7 +68,7 @@ def pool(seed: int = 0, *, neighbours: bool = True) -> list[Entry]:
     entries = list(default_portfolio())
     tried = {entry.config(graph, 0).canonical() for entry in entries}
     for number, entry in enumerate(default_portfolio()):
-        config = neighbour(graph, entry.config(graph, 0), tried, np.random.default_rng([seed, number]))
+        config = neighbouring_config(graph, entry.config(graph, 0), tried, np.random.default_rng([seed, number]))
         if config is None or entry.title == "majority":
             continue
         tried.add(config.canonical())
@@ -87,21 +87,26 @@ def evaluate(dataset: str, entries: Sequence[Entry], seconds: float, table: Path
     if not missing:
         return
     graph = graph_called(dataset)
-    evaluator, arena = Evaluator(graph), split_arena(graph, 0)
+    evaluator, holdout = Evaluator(graph), split_holdout(graph, 0)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder), "portfolio")
         for number, entry in enumerate(entry for entry in missing if entry.fits(graph)):
             candidate = Candidate(number, entry.config(graph, 0), entry.title, "pool")
             store.add(candidate)
-            task = Evaluation(number, candidate.config, arena, 0, EPOCHS, seconds, math.inf, store)
+            task = Evaluation(number, candidate.config, holdout, 0, EPOCHS, seconds, math.inf, store)
             start = time.monotonic()
             outcome = evaluator.evaluate(task)
-            row: dict[str, Any] = {**entry.to_json(), "dataset": dataset, "metric": graph.metric, "commit": commit()}
+            row: dict[str, Any] = {
+                **entry.to_json(),
+                "dataset": dataset,
+                "metric": graph.metric,
+                "commit": code_commit(),
+            }
             row |= {"settings": json.dumps(entry.settings), "directed": int(entry.directed)}
             row |= {"seconds": round(time.monotonic() - start, 2), "epochs": outcome.get("epochs", 0)}
             if "epochs" in outcome:
-                candidate.judgements[arena.name] = store.judgement(number, arena.name)
-                best = candidate.best(graph, (arena,))
+                candidate.judgements[holdout.name] = store.judgement(number, holdout.name)
+                best = candidate.best(graph, (holdout,))
                 sign = 1 if gain(graph.metric, 1.0) > 0 else -1
                 row["score"] = None if best is None else round(sign * best[0], 4)
             rows.write(table, COLUMNS, [row], KEY)
@@ -169,7 +174,7 @@ def main() -> None:
             evaluate(dataset, entries, options.seconds, options.table)
         return
     chosen = build(rows.read(RESULTS, COLUMNS), options.without, options.size)
-    options.out.write_text(write_text(chosen))
+    options.out.write_text(portfolio_text(chosen))
     print(f"{len(chosen)} entries → {options.out}")
 
 

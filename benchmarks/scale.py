@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import scale_steps as steps
 from benchmarks.epoch import machine
 from benchmarks.performance_page import put_between
-from gpcn.paper.evaluations import commit
+from gpcn.paper.evaluations import code_commit
 
 HERE = Path(__file__).resolve().parent
 KEPT, PAGE = HERE / "scale.json", HERE.parent / "docs" / "scale.md"
@@ -113,7 +113,14 @@ def measure(size: int, workers: Sequence[int], options: argparse.Namespace, rows
     for step, count in missing:
         load = os.getloadavg()[0]
         row = cut(folder, options.limit) if step == "shard" else train(folder, count, options.limit)
-        row = {"nodes": size, "step": step, "workers": count, **row, "load_before": round(load, 1), "commit": commit()}
+        row = {
+            "nodes": size,
+            "step": step,
+            "workers": count,
+            **row,
+            "load_before": round(load, 1),
+            "commit": code_commit(),
+        }
         rows.append(row)
         print(json.dumps(row), flush=True)
         if options.save:

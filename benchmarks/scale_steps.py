@@ -54,10 +54,10 @@ def shard(folder: str, shards: str, parts: str, memory: str) -> dict[str, Any]:
     """Cut the tables in `folder`; how long it took, and with how much memory."""
     from gpcn.data.tables.columns import Columns
     from gpcn.distributed.sharding.joined_tables import Tables
-    from gpcn.distributed.sharding.table_database import files_of
+    from gpcn.distributed.sharding.table_database import matching_files
     from gpcn.distributed.sharding.table_shards import shard_tables
 
-    files = [files_of(f"{folder}/{stem}-*.parquet", stem) for stem in ("edges", "nodes")]
+    files = [matching_files(f"{folder}/{stem}-*.parquet", stem) for stem in ("edges", "nodes")]
     start, computing = time.perf_counter(), time.process_time()
     manifest = shard_tables(Tables(*files, Columns(structure="none"), "random"), shards, int(parts), memory=memory)
     seconds, computing = time.perf_counter() - start, time.process_time() - computing
@@ -109,15 +109,15 @@ def train(shards: str, rank: str, parts: str, port: str) -> dict[str, Any]:
 
     from gpcn import TrainConfig
     from gpcn.data.parts.manifest import Manifest
-    from gpcn.distributed.loading import load_part
-    from gpcn.distributed.workers import Workers
+    from gpcn.distributed.part_loading import load_part
+    from gpcn.distributed.torch_worker_group import TorchWorkerGroup
     from gpcn.nn.engine.memory import reuse_freed_memory
     from gpcn.training.trainer import Trainer
 
     torch.set_num_threads(1)
     begin = time.perf_counter()
     dist.init_process_group("gloo", rank=int(rank), world_size=int(parts))
-    workers, manifest = Workers(), Manifest.read(shards)
+    workers, manifest = TorchWorkerGroup(), Manifest.read(shards)
     config = TrainConfig.of(MODEL, hidden=HIDDEN, layers=LAYERS, dropout=0.0)
     reuse_freed_memory()
     problem, data = load_part(Path(shards), manifest, config, workers)

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import contender, machine
 from benchmarks.performance_page import PAGE, put_between, search_table
 from gpcn import Graph, load
-from gpcn.paper.evaluations import commit
+from gpcn.paper.evaluations import code_commit
 from gpcn.training.probe import RULES
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.local import LocalExecutor
@@ -117,7 +117,7 @@ def measure(dataset: str, kind: str, epochs: int, sample: int) -> dict[str, Any]
     seconds_per_split = published(graph, [task for task in tasks if task.split == EQUAL_WORK[0]], sample)
     loop = seconds_per_split * len(EQUAL_WORK)
     return {
-        "dataset": dataset, "space": kind, "configurations": len(points), "epochs": epochs, "commit": commit(),
+        "dataset": dataset, "space": kind, "configurations": len(points), "epochs": epochs, "commit": code_commit(),
         "jobs_1_s": one_s, "jobs_2_s": two_s, "two_jobs": one_s / two_s, "published_s": loop,
         "per_minute": 60 * len(tasks) / two_s, "published_per_minute": 60 * len(tasks) / loop, "speedup": loop / two_s,
         "splits": len(graph.splits), **study_row, "job_published_s": seconds_per_split * len(graph.splits),

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from gpcn import Columns, Graph, SplitPlan, load
 from gpcn.data.presets import PRESETS, write_preset
 from gpcn.paper import rows
-from gpcn.paper.evaluations import commit
+from gpcn.paper.evaluations import code_commit
 from gpcn.training.scores.evaluation import evaluate
 from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
 
@@ -90,7 +90,13 @@ def measure(preset: str, seed: int) -> list[dict[str, Any]]:
     graph = graph_of(preset, seed)
     compared = train_models(graph, USUAL_MODELS, {}, out=None, jobs=1)
     majority = next(row["test_mean"] for row in compared["models"] if row["model"] == "majority")
-    same = {"preset": preset, "seed": seed, "metric": graph.metric, "splits": len(graph.splits), "commit": commit()}
+    same = {
+        "preset": preset,
+        "seed": seed,
+        "metric": graph.metric,
+        "splits": len(graph.splits),
+        "commit": code_commit(),
+    }
     table = [
         same
         | {

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from gpcn.cli.inspect import show
+from gpcn.cli.inspect import print_inspection
 from gpcn.data.benchmarks import catalog
 from gpcn.data.benchmarks.loading import is_available, load_dataset
 from gpcn.inspection import inspect
@@ -143,7 +143,7 @@ def picture(name: str, target: Path) -> None:
     """What `gpcn inspect NAME` prints, as an SVG."""
     with tempfile.TemporaryFile("w") as nowhere:
         console = Console(record=True, width=112, file=nowhere)
-        show(inspect(load_dataset(name)), console)
+        print_inspection(inspect(load_dataset(name)), console)
         text = console.export_svg(title=f"gpcn inspect {name}", unique_id="gpcn")
     target.write_text(re.sub(r"(?s)@font-face \{.*?\}\s*", "", text))  # no request to a font host
 
@@ -193,7 +193,7 @@ def report_picture(page: Path, target: Path, width: int = 1200) -> None:
 
 def results() -> None:
     """docs/results.md and its figures, and the README's table, from results/."""
-    page.save(ROOT / "results", ROOT / "docs" / "results.md", ROOT / "docs" / "images")
+    page.save_page(ROOT / "results", ROOT / "docs" / "results.md", ROOT / "docs" / "images")
     table = rows.read(ROOT / "results" / "reproduction.csv", rows.REPRODUCTION)
     put_between(ROOT / "README.md", "results", page.best_table(table))
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gpcn.training.predictions.prediction import Predictions
     from gpcn.training.runs.training import train
     from gpcn.workspace.folder import RunFolder, open_run
-    from gpcn.workspace.starting import auto, compare
+    from gpcn.workspace.start_training import auto, compare
 
 __version__ = "0.1.0"
 __all__ = [
@@ -90,7 +90,7 @@ _HOMES = {
     "gpcn.training.predictions.prediction": ("Predictions",),
     "gpcn.training.runs.training": ("train",),
     "gpcn.workspace.folder": ("RunFolder", "open_run"),
-    "gpcn.workspace.starting": ("auto", "compare"),
+    "gpcn.workspace.start_training": ("auto", "compare"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 _NAMED_THERE = {"save": "write"}

@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
-from gpcn.graph.given_labels import unknown_labels, without_missing
+from gpcn.graph.given_labels import known_labels, unknown_labels
 from gpcn.splits import random_splits
 from gpcn.utils.types import UNKNOWN
 
@@ -124,7 +124,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _train(self, graph: Graph, split: Split) -> tuple[Any, Any]:
         from gpcn.training.problem import Problem
-        from gpcn.training.trainers import trainer_for
+        from gpcn.training.trainer_choice import trainer_for
 
         config = self._config()
         trainer = trainer_for(Problem.of(replace(graph, splits=()), config), config, split, 0)
@@ -192,7 +192,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown = unknown_labels(y)
         if unknown.shape != nodes.shape:
             raise ConfigError(f"there are {unknown.size} labels for {nodes.size} nodes; expected one each")
-        nodes, labels = nodes[~unknown], self._encode(without_missing(np.asarray(y)[~unknown]))
+        nodes, labels = nodes[~unknown], self._encode(known_labels(np.asarray(y)[~unknown]))
         node_labels = np.full(cast(Graph, self.graph).num_nodes, UNKNOWN)
         node_labels[nodes] = labels
         conflict = np.flatnonzero(node_labels[nodes] != labels)
@@ -212,7 +212,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             features, targets = validate_data(self, X, **CHECKS), np.asarray(y)
             check_consistent_length(features, targets)
         labels = np.full(len(targets), UNKNOWN)
-        labels[~unknown] = self._encode(without_missing(targets[~unknown]))
+        labels[~unknown] = self._encode(known_labels(targets[~unknown]))
         self.fitted_rows_ = None if adjacency is None else _digest(features)
         links = self._no_links(len(targets)) if adjacency is None else adjacency
         return Graph(

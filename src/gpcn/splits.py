@@ -31,9 +31,9 @@ def random_splits(
     depends on `(seed, i)` alone, so asking for more splits never changes the first ones.
     """
     _check_draw(count, seed)
-    check_shares(train, val)
+    check_split_shares(train, val)
     labelled = graph.labelled
-    machine_memory.require(
+    machine_memory.require_memory(
         8.0 * count * labelled.size,
         f"{count:,} splits of {labelled.size:,} labelled nodes",
         "ask for fewer, of which ten tell most of what there is to know",
@@ -62,7 +62,7 @@ def folds(graph: Graph, *, count: int = 5, val: float = 0.2, seed: int = 0) -> G
         raise DataError(
             f"{nodes.size} node(s) have a label; expected at least {max(count, 3)} for {count} folds, so ask for fewer"
         )
-    machine_memory.require(
+    machine_memory.require_memory(
         8.0 * count * nodes.size, f"{count:,} folds of {nodes.size:,} labelled nodes", "ask for fewer folds"
     )
     order = _interleave_classes(graph.labels, np.random.default_rng([seed, count]).permutation(nodes))
@@ -72,7 +72,7 @@ def folds(graph: Graph, *, count: int = 5, val: float = 0.2, seed: int = 0) -> G
         rng = np.random.default_rng([seed, count, number])
         rest = _interleave_classes(graph.labels, rng.permutation(order[fold != number]))
         size = min(max(1, round(val * rest.size)), rest.size - 1)
-        part = deal(rest.size - size, size)
+        part = deal_split_parts(rest.size - size, size)
         splits.append(Split(train=rest[part == 0], val=rest[part == 1], test=order[fold == number]))
     return replace(graph, splits=tuple(splits))
 
@@ -83,7 +83,7 @@ def time_split(labels: IntVector, times: npt.ArrayLike, *, train: float = 0.6, v
     Nodes of equal time stay together: a border inside them moves to the nearer end. Nodes whose time is NaN are in
     no part.
     """
-    check_shares(train, val)
+    check_split_shares(train, val)
     labels, moments = np.asarray(labels), np.asarray(times, dtype=np.float64)
     if moments.shape != labels.shape:
         raise DataError(f"the times have shape {moments.shape}; expected {labels.size}, one per node")
@@ -114,7 +114,7 @@ def group_splits(
     are met as nearly as the most even of a few draws has them. Split `i` depends on `(seed, i)` alone.
     """
     _check_draw(count, seed)
-    check_shares(train, val)
+    check_split_shares(train, val)
     labels = graph.labels if isinstance(graph, Graph) else np.asarray(graph)
     if len(groups) != labels.size:
         raise DataError(f"there are {len(groups)} groups; expected {labels.size}, one per node")
@@ -133,7 +133,7 @@ def group_splits(
     return tuple(splits)
 
 
-def check_shares(train: float, val: float) -> None:
+def check_split_shares(train: float, val: float) -> None:
     """Refuse shares of nodes that leave one of the three parts empty."""
     if not (0 < train < 1 and 0 < val < 1 and train + val < 1):
         raise ConfigError(
@@ -198,7 +198,7 @@ def _one_split(
     second = min(max(1, round(val * order.size)), order.size - first - 1)
     if not stratified:
         return Split(train=order[:first], val=order[first : first + second], test=order[first + second :])
-    part = deal(first, second, order.size - first - second)
+    part = deal_split_parts(first, second, order.size - first - second)
     return Split(train=order[part == 0], val=order[part == 1], test=order[part == 2])
 
 
@@ -207,7 +207,7 @@ def _interleave_classes(labels: IntVector, order: IntVector) -> IntVector:
     return order[np.argsort(labels[order], kind="stable")]
 
 
-def deal(*sizes: int) -> IntVector:
+def deal_split_parts(*sizes: int) -> IntVector:
     """Parts 0, 1, ... of exact sizes, dealt out evenly along the line, so every run of it has every part."""
     due = np.concatenate([(np.arange(size) + 0.5) / size for size in sizes])
     part = np.repeat(np.arange(len(sizes)), sizes)

@@ -11,7 +11,7 @@ import pytest
 
 from gpcn import load, save, synthesize
 from gpcn.data.benchmarks import catalog
-from gpcn.data.tables.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_graph_tables
 from tests.commands import in_a_process
 from tests.commands import in_process as gpcn
 from tests.test_homophily import payments
@@ -36,7 +36,7 @@ def refused(*words: object, **env: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write_tables(synthesize(nodes=80, degree=4, unlabelled=0.1), tmp_path / "mine")
+    write_graph_tables(synthesize(nodes=80, degree=4, unlabelled=0.1), tmp_path / "mine")
     return tmp_path / "mine"
 
 
@@ -316,8 +316,8 @@ def test_help_says_what_commands_say_of_themselves_and_imports_none_of_them() ->
 
 def test_a_training_does_not_wait_for_packages_that_it_does_not_use() -> None:
     code = (
-        "import sys; import gpcn; from gpcn.cli import train, progress; from gpcn.training import runs; "
-        "from gpcn.tuning import budget; "
+        "import sys; import gpcn; from gpcn.cli import train; from gpcn.cli.shared import progress; "
+        "from gpcn.training import runs; from gpcn.tuning import budget; "
         "gpcn.train(gpcn.synthesize(nodes=60, splits=1), gpcn.TrainConfig.of('gpcn', epochs=2)); "
         "print(*{'sklearn', 'optuna', 'sqlalchemy', 'networkx', 'torch_geometric', 'pandas'} & set(sys.modules))"
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from gpcn import save, synthesize
-from gpcn.cli import guard
-from gpcn.cli.guard import explain, without_debug
+from gpcn.cli.shared import guard
+from gpcn.cli.shared.guard import explain_failure, without_debug_option
 from tests.faults.commands import refused, run_command
 
 
@@ -78,7 +78,7 @@ def test_a_bug_is_one_sentence_and_its_details_are_kept(
     graph_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("gpcn.cli.options.load", lambda *_, **__: {}["no such key"])
+    monkeypatch.setattr("gpcn.cli.shared.options.load", lambda *_, **__: {}["no such key"])
     answer = run_command("inspect", graph_file)
     assert answer.code == 1
     assert answer.stderr.count("\n") == 1
@@ -110,7 +110,7 @@ def test_every_kind_of_failure_has_its_sentence_and_code(
     error: Exception, code: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    sentence, exit_code = explain(error, ["train", "g.npz"])
+    sentence, exit_code = explain_failure(error, ["train", "g.npz"])
     assert exit_code == code
     assert re.search(words, sentence)
     assert "\n" not in sentence
@@ -118,18 +118,18 @@ def test_every_kind_of_failure_has_its_sentence_and_code(
 
 def test_where_details_cannot_be_written_the_sentence_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
-    assert "run it again with --debug" in explain(ValueError("x"), ["train"])[0]
+    assert "run it again with --debug" in explain_failure(ValueError("x"), ["train"])[0]
 
 
 def test_debug_may_stand_anywhere_before_the_double_dash() -> None:
-    assert without_debug(["--debug", "train", "g"]) == (["train", "g"], True)
-    assert without_debug(["train", "g", "--debug"]) == (["train", "g"], True)
-    assert without_debug(["train", "--", "--debug"]) == (["train", "--", "--debug"], False)
+    assert without_debug_option(["--debug", "train", "g"]) == (["train", "g"], True)
+    assert without_debug_option(["train", "g", "--debug"]) == (["train", "g"], True)
+    assert without_debug_option(["train", "--", "--debug"]) == (["train", "--", "--debug"], False)
 
 
 def test_shown_commands_are_short_and_harmless() -> None:
-    assert "\x1b" not in guard.shown_command(["\x1b[31m"])
-    assert len(guard.shown_command(["x" * 10_000])) < 300
+    assert "\x1b" not in guard.printable_command(["\x1b[31m"])
+    assert len(guard.printable_command(["x" * 10_000])) < 300
 
 
 def test_a_refused_budget_leaves_no_warning(graph_file: Path, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from gpcn.data.presets import PRESETS, Preset, write_preset
 from gpcn.data.tables.delimited import read_table
 from gpcn.preparation.preparation import Preparation
 from gpcn.training.predictions.prediction import predict
+from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.source import graph_of
 from tests.cli.test_cli import document, gpcn
 
 NODES, NEW = 400, 40

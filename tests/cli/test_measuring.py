@@ -14,9 +14,9 @@ from gpcn import report, save, synthesize
 from gpcn.graph import Graph
 from gpcn.graph.metric_choice import default_metric
 from gpcn.splits import random_splits
+from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.source import graph_of
-from gpcn.tuning.ledger import read_header
+from gpcn.tuning.ledger import read_study_header
 from tests.cli.test_cli import TINY, document, gpcn, refused
 
 
@@ -100,7 +100,7 @@ def test_a_search_by_a_metric_goes_on_by_it(file: Path, tmp_path: Path, metric: 
     assert study["metric"] == metric
     again = document("tune", "--resume", tmp_path / "study", "--budget", 8, "--jobs", 1)
     assert again["configurations"] == 8
-    assert read_header(tmp_path / "study")["graph"]["source"]["metric"] == metric
+    assert read_study_header(tmp_path / "study")["graph"]["source"]["metric"] == metric
     complete = [row["score"] for row in again["history"] if row["state"] == "complete"]
     best = min(complete) if metric == "log_loss" else max(complete)
     assert again["best"][0]["score"] == pytest.approx(best)

@@ -11,8 +11,8 @@ import pytest
 
 from gpcn import folds, load, random_splits
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
+from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.source import graph_of
 from tests.cli.test_cli import TINY, document, folder, gpcn, refused
 
 __all__ = ["folder"]

@@ -151,4 +151,4 @@ def test_an_unknown_name_lists_near_matches() -> None:
 
 def test_readers_are_functions_not_names() -> None:
     assert all(callable(catalog.entry(name).read) for name in catalog.names())
-    assert readers.heterophilous in {catalog.entry(name).read for name in catalog.names()}
+    assert readers.read_heterophilous in {catalog.entry(name).read for name in catalog.names()}

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 from gpcn import Columns, ConfigError, DataError, Graph, from_frames, from_networkx, from_pyg, load, save
-from gpcn.cli.options import GraphOptions
+from gpcn.cli.shared.options import GraphOptions
 from gpcn.data.tables.columns_file import read_columns_file
-from gpcn.data.tables.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.utils.types import ROLES
 from tests.cli.test_cli import document, refused
 
@@ -135,7 +135,7 @@ def test_one_type_is_no_relation(folder: Path) -> None:
 def test_types_and_preparation_survive_npz_and_csv(folder: Path, tmp_path: Path) -> None:
     graph = load(folder, columns=COLUMNS)
     save(graph, tmp_path / "g.npz")
-    write_tables(graph, tmp_path / "out")
+    write_graph_tables(graph, tmp_path / "out")
     for back in (load(tmp_path / "g.npz"), load(tmp_path / "out")):
         assert back.equals(graph)
         assert same_relations(back, graph)
@@ -148,7 +148,7 @@ def test_weighted_types_survive_npz_and_csv(folder: Path, tmp_path: Path) -> Non
     edges = EDGES.replace("c,a,,", "c,a,7,")
     graph = load(written(folder, edges), columns=Columns(**{**vars(COLUMNS), "weight": "amount"}))
     save(graph, tmp_path / "g.npz")
-    write_tables(graph, tmp_path / "out")
+    write_graph_tables(graph, tmp_path / "out")
     for back in (load(tmp_path / "g.npz"), load(tmp_path / "out")):
         assert back.equals(graph)
         assert same_relations(back, graph)

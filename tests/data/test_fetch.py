@@ -13,7 +13,7 @@ import pytest
 
 from gpcn import FetchError
 from gpcn.data.benchmarks import fetch
-from gpcn.data.benchmarks.fetch import RemoteFile, at_hand, obtain
+from gpcn.data.benchmarks.fetch import RemoteFile, fetch_file, is_available_offline
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -85,10 +85,10 @@ def test_the_address_is_the_commits_raw_file(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_file_is_downloaded_once_and_then_cached(server: Server, tmp_path: Path) -> None:
-    assert not at_hand(FILE, None)
-    assert obtain(FILE, None) == CONTENT
-    assert obtain(FILE, None) == CONTENT
-    assert at_hand(FILE, None)
+    assert not is_available_offline(FILE, None)
+    assert fetch_file(FILE, None) == CONTENT
+    assert fetch_file(FILE, None) == CONTENT
+    assert is_available_offline(FILE, None)
     assert server.requests == [("/owner/repo/c0ffee/data/some%20file.bin", None)]
     assert stored(tmp_path) == ["some file.bin"]
 
@@ -97,12 +97,12 @@ def test_a_file_is_downloaded_once_and_then_cached(server: Server, tmp_path: Pat
 def test_git_blob_ids_and_unknown_sizes_will_do(sums: dict[str, object], server: Server) -> None:
     file = RemoteFile(**{"path": FILE.path, "commit": "c0ffee", "sha256": SHA256} | sums)
     server.say_length = False
-    assert obtain(file, None) == CONTENT
+    assert fetch_file(file, None) == CONTENT
 
 
 def test_a_cut_connection_goes_on_where_it_stopped(server: Server) -> None:
     server.cut_after = [100_000, 50_000]
-    assert obtain(FILE, None) == CONTENT
+    assert fetch_file(FILE, None) == CONTENT
     assert [requested_range for _, requested_range in server.requests] == [None, "bytes=100000-", "bytes=150000-"]
 
 
@@ -111,9 +111,9 @@ def test_a_later_try_resumes_an_earlier_one(server: Server, tmp_path: Path) -> N
     with pytest.raises(
         FetchError, match="3 tries: the connection was cut after 30 of 300,000 bytes; what arrived is kept"
     ):
-        obtain(FILE, None)
+        fetch_file(FILE, None)
     assert stored(tmp_path) == ["some file.bin.part"]
-    assert obtain(FILE, None) == CONTENT
+    assert fetch_file(FILE, None) == CONTENT
     assert server.requests[-1][1] == "bytes=30-"
     assert stored(tmp_path) == ["some file.bin"]
 
@@ -121,63 +121,63 @@ def test_a_later_try_resumes_an_earlier_one(server: Server, tmp_path: Path) -> N
 def test_a_server_without_ranges_starts_over(server: Server) -> None:
     server.ranges = False
     server.cut_after = [1000]
-    assert obtain(FILE, None) == CONTENT
+    assert fetch_file(FILE, None) == CONTENT
 
 
 def test_a_wrong_beginning_is_thrown_away_and_fetched_again(server: Server, tmp_path: Path) -> None:
     part = tmp_path / "cache" / "downloads" / (FILE.path + ".part")
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * 1000)
-    assert obtain(FILE, None) == CONTENT
+    assert fetch_file(FILE, None) == CONTENT
     part.with_suffix("").unlink()
     part.write_bytes(b"x" * (len(CONTENT) + 7))
-    assert obtain(FILE, None) == CONTENT
+    assert fetch_file(FILE, None) == CONTENT
 
 
 def test_corruption_is_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:
     server.wrong = True
     with pytest.raises(FetchError, match="do not have the expected checksum; nothing was kept"):
-        obtain(FILE, None)
+        fetch_file(FILE, None)
     assert stored(tmp_path) == []
 
 
 def test_more_bytes_than_promised_are_not_swallowed(server: Server) -> None:
     small = RemoteFile(path=FILE.path, commit="c0ffee", sha256=SHA256, size=1000)
     with pytest.raises(FetchError, match="sends more than the expected 1,000 bytes"):
-        obtain(small, None)
+        fetch_file(small, None)
 
 
 def test_a_missing_file_is_not_tried_again(server: Server) -> None:
     server.status = 404
     with pytest.raises(FetchError, match="answered 404 Not Found; use a mirror"):
-        obtain(FILE, None)
+        fetch_file(FILE, None)
     assert len(server.requests) == 1
 
 
 def test_a_server_in_trouble_is_tried_again(server: Server) -> None:
     server.status = 503
     with pytest.raises(FetchError, match="in 3 tries"):
-        obtain(FILE, None)
+        fetch_file(FILE, None)
     assert len(server.requests) == 3
 
 
 def test_a_redirect_to_another_kind_of_connection_is_refused(server: Server) -> None:
     server.redirect = "ftp://127.0.0.1/x"
     with pytest.raises(FetchError, match="redirects to ftp://127.0.0.1/x"):
-        obtain(FILE, None)
+        fetch_file(FILE, None)
 
 
 def test_no_network_is_one_sentence() -> None:
     with pytest.raises(FetchError, match=r"could not download .* name a mirror with --mirror or GPCN_MIRROR") as caught:
-        obtain(FILE, None)
+        fetch_file(FILE, None)
     assert "\n" not in str(caught.value)
 
 
 def test_a_damaged_cache_is_fetched_again(server: Server, tmp_path: Path) -> None:
-    obtain(FILE, None)
+    fetch_file(FILE, None)
     cached = tmp_path / "cache" / "downloads" / FILE.path
     cached.write_bytes(CONTENT[:-1])
-    assert obtain(FILE, None) == CONTENT
+    assert fetch_file(FILE, None) == CONTENT
     assert cached.read_bytes() == CONTENT
 
 
@@ -185,21 +185,21 @@ def test_the_mirror_comes_before_the_network_and_is_verified(server: Server, tmp
     copy = tmp_path / "mirror" / FILE.path
     copy.parent.mkdir(parents=True)
     copy.write_bytes(CONTENT)
-    assert at_hand(FILE, tmp_path / "mirror")
-    assert obtain(FILE, tmp_path / "mirror") == CONTENT
+    assert is_available_offline(FILE, tmp_path / "mirror")
+    assert fetch_file(FILE, tmp_path / "mirror") == CONTENT
     copy.write_bytes(CONTENT + b"!")
     with pytest.raises(FetchError, match="does not have the checksum"):
-        obtain(FILE, tmp_path / "mirror")
+        fetch_file(FILE, tmp_path / "mirror")
     assert server.requests == []
 
 
 def test_a_file_without_checksum_comes_from_a_mirror_or_not_at_all(server: Server, tmp_path: Path) -> None:
     file = RemoteFile(path="owner/repo/x.mat")
     with pytest.raises(FetchError, match="no published checksum, so it is never downloaded"):
-        obtain(file, None)
+        fetch_file(file, None)
     (tmp_path / "owner" / "repo").mkdir(parents=True)
     (tmp_path / "owner" / "repo" / "x.mat").write_bytes(b"vouched for")
-    assert obtain(file, tmp_path) == b"vouched for"
+    assert fetch_file(file, tmp_path) == b"vouched for"
     assert server.requests == []
 
 
@@ -211,7 +211,7 @@ def test_a_mirror_that_is_no_folder_is_named(tmp_path: Path, monkeypatch: pytest
 
 def test_two_downloads_at_once_do_not_collide(server: Server, tmp_path: Path) -> None:
     downloads: list[bytes] = []
-    threads = [threading.Thread(target=lambda: downloads.append(obtain(FILE, None))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: downloads.append(fetch_file(FILE, None))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpcn import CheckpointError, ConfigError, TrainConfig, synthesize, train
-from gpcn.data.packed_text import pack, read_node_ids, unpack, write_node_ids
+from gpcn.data.packed_text import pack_texts, read_node_ids, unpack_texts, write_node_ids
 from gpcn.training.predictions import prediction
 from gpcn.training.predictions.prediction import predict, write
 from gpcn.training.runs.run import Run
@@ -21,7 +21,7 @@ LONG = ["x" * 20_000, *(str(number) for number in range(1, 500))]
 
 @pytest.mark.parametrize("names", [["a", "", "βγ", "d\nd"], ["one"], LONG])
 def test_texts_come_back_as_they_were(names: list[str], tmp_path: Path) -> None:
-    assert unpack(pack(names, "k"), "k") == names
+    assert unpack_texts(pack_texts(names, "k"), "k") == names
     write_node_ids(names, tmp_path / "node_ids.npz")
     assert read_node_ids(tmp_path / "node_ids.npz") == names
 

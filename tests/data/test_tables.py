@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import Columns, DataError, Graph, load, synthesize
-from gpcn.data.tables.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.utils.types import ROLES
 
 EDGES = "source,target\na,b\nb,c\nc,a\na,d\n"
@@ -152,7 +152,7 @@ def test_cornell_from_csv_with_string_ids_is_exactly_the_catalogs(tmp_path: Path
 @pytest.mark.parametrize("name", ["texas", "reed98"])
 def test_datasets_survive_csv(name: str, tmp_path: Path, load_dataset) -> None:
     graph = load_dataset(name)
-    write_tables(graph, tmp_path / "out")
+    write_graph_tables(graph, tmp_path / "out")
     assert load(tmp_path / "out").equals(graph)
 
 
@@ -166,7 +166,7 @@ def test_named_weighted_graphs_survive_csv(tmp_path: Path) -> None:
         node_ids=['quote"d', "com,ma", "ünï"],
         label_names=["no", "yes"],
     )
-    write_tables(graph, tmp_path)
+    write_graph_tables(graph, tmp_path)
     back = load(tmp_path)
     assert back.equals(graph)
     assert back.node_ids == graph.node_ids
@@ -297,7 +297,7 @@ def test_memory_is_proportional_to_the_file(tmp_path: Path) -> None:
 
 def test_the_demo_graph_reads_back(tmp_path: Path) -> None:
     graph = synthesize(nodes=300, unlabelled=0.1, splits=2)
-    write_tables(graph, tmp_path)
+    write_graph_tables(graph, tmp_path)
     assert load(tmp_path).equals(graph)
 
 
@@ -319,7 +319,7 @@ def test_awkward_graphs_survive_csv(case: str, tmp_path: Path) -> None:
         "labels": np.array([0, 1, 2]),
     }
     graph = Graph.from_edges(**(fields | AWKWARD[case]))  # type: ignore[arg-type]
-    write_tables(graph, tmp_path)
+    write_graph_tables(graph, tmp_path)
     back = load(tmp_path)
     assert back.equals(graph)
     assert back.num_classes == graph.num_classes
@@ -327,19 +327,19 @@ def test_awkward_graphs_survive_csv(case: str, tmp_path: Path) -> None:
 
 def test_twelve_classes_keep_their_numbers(tmp_path: Path) -> None:
     graph = synthesize(nodes=200, classes=12)
-    write_tables(graph, tmp_path)
+    write_graph_tables(graph, tmp_path)
     assert load(tmp_path).label_names == graph.label_names
 
 
 def test_tables_are_written_together_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").mkdir()
     with pytest.raises(DataError, match="already holds nodes.csv"):
-        write_tables(synthesize(nodes=50, degree=4), tmp_path)
+        write_graph_tables(synthesize(nodes=50, degree=4), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["nodes.csv"]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "nodes.parquet").write_text("")
     with pytest.raises(DataError, match="already holds nodes.parquet"):
-        write_tables(synthesize(nodes=50, degree=4), tmp_path / "other")
+        write_graph_tables(synthesize(nodes=50, degree=4), tmp_path / "other")
 
 
 def test_a_damaged_description_is_named(folder: Path) -> None:

@@ -22,7 +22,7 @@ from unittest import mock
 from gpcn.distributed.cluster import cluster_training
 from gpcn.distributed.cluster.cluster_training import train_on_cluster
 from gpcn.errors import GpcnError
-from gpcn.tuning.executors.connection import connect, load_ray
+from gpcn.tuning.executors.connection import connect_to_ray, load_ray
 from tests.distributed.undisturbed import config_of
 from tests.tuning.processes import below
 
@@ -72,10 +72,10 @@ def fill(file: Path) -> None:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    connect(load_ray(local=True), 2, None)
+    connect_to_ray(load_ray(local=True), 2, None)
     answer("missing part", folder, "broken", "runs/broken")
     answer("too few CPUs", folder, "three", "runs/three", wait=2.0)
-    others = cluster_training.versions() | {"numpy": "1.0"}
+    others = cluster_training.package_versions() | {"numpy": "1.0"}
     with mock.patch.object(cluster_training, "versions", lambda: others):
         answer("other versions", folder, "parts", "runs/versions")
     after_a_checkpoint(folder / "runs" / "stopped", stop_a_worker)

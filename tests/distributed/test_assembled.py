@@ -10,7 +10,7 @@ import pytest
 
 import gpcn
 from gpcn import TrainConfig, synthesize
-from gpcn.distributed.part_run import open_or_create
+from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import CheckpointError
@@ -34,7 +34,7 @@ def test_it_predicts_explains_and_reports_like_any_other(tmp_path: Path) -> None
     assert whole.equals(graph)
     assert whole.node_ids == graph.node_ids
     config = TrainConfig.of("gpcn-link", epochs=6, hidden=6, seed=4)
-    run = open_or_create(tmp_path / "run", tmp_path / "parts", manifest, config)
+    run = open_or_create_part_run(tmp_path / "run", tmp_path / "parts", manifest, config)
     run_workers(2, work, tmp_path / "parts", run.path)
 
     folder = gpcn.open_run(run.path)
@@ -54,7 +54,9 @@ def test_it_predicts_explains_and_reports_like_any_other(tmp_path: Path) -> None
 def test_a_damaged_part_is_refused(tmp_path: Path) -> None:
     graph = synthesize(nodes=40, classes=2, features=3, splits=1, seed=3)
     manifest = shard(graph, tmp_path / "parts", 1)
-    run = open_or_create(tmp_path / "run", tmp_path / "parts", manifest, TrainConfig.of("mlp", epochs=3, hidden=4))
+    run = open_or_create_part_run(
+        tmp_path / "run", tmp_path / "parts", manifest, TrainConfig.of("mlp", epochs=3, hidden=4)
+    )
     run_workers(1, work, tmp_path / "parts", run.path)
     file = run.folder(0) / "part-0000" / "predictions.parquet"
     file.write_bytes(file.read_bytes()[:-1])

@@ -12,7 +12,7 @@ from gpcn.distributed.cluster.cluster_training import _check_size, _sentence, tr
 from gpcn.distributed.cluster.network import interface_of
 from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import ConfigError, DataError
-from gpcn.tuning.executors.connection import STARTS, connect
+from gpcn.tuning.executors.connection import STARTS, connect_to_ray
 from tests.commands import in_process
 
 pytest.importorskip("ray")
@@ -78,16 +78,16 @@ class SlowRay:
 def test_a_cluster_that_starts_too_slowly_is_started_again_and_then_given_up() -> None:
     late = "The current node timed out during startup.\nThis could happen"
     busy = SlowRay(2, late)
-    connect(busy, 2, None)
+    connect_to_ray(busy, 2, None)
     assert (busy.starts, busy.ended) == (3, 2)
     hopeless = SlowRay(100, late)
     with pytest.raises(
         ConfigError, match="Ray did not start on this machine: The current node timed out during"
     ) as raised:
-        connect(hopeless, 2, None)
+        connect_to_ray(hopeless, 2, None)
     assert hopeless.starts == STARTS
     assert "\n" not in str(raised.value)
     other = SlowRay(1, "something else")
     with pytest.raises(ConfigError, match="Ray did not start on this machine: something else; run the same command"):
-        connect(other, 2, None)
+        connect_to_ray(other, 2, None)
     assert other.starts == 1

@@ -19,9 +19,9 @@ import gpcn
 from gpcn import Graph, TrainConfig, synthesize
 from gpcn.data.object_storage import RemoteFolder, local_copy, remote_url
 from gpcn.data.parts.manifest import Manifest
-from gpcn.distributed.cluster.worker_process import run_worker, versions
-from gpcn.distributed.part_run import open_or_create
-from gpcn.distributed.run_files import fetch_manifest, run_files
+from gpcn.distributed.cluster.worker_process import package_versions, run_worker
+from gpcn.distributed.part_run import open_or_create_part_run
+from gpcn.distributed.run_files import fetch_parts_manifest, run_files
 from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import ConfigError, DataError, GpcnError, StorageError
 from gpcn.training.runs.run import Run
@@ -111,7 +111,7 @@ def test_what_storage_refuses_is_one_sentence(
     with pytest.raises(StorageError, match="there is no such bucket"):
         shard(small(), "s3://absent/parts", 2)
     with pytest.raises(DataError, match=r"^s3://bucket/parts is no graph in parts: it has no manifest.json"):
-        fetch_manifest("s3://bucket/parts")
+        fetch_parts_manifest("s3://bucket/parts")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
     shard(small(), tmp_path / "parts", 1)
     answer = in_process("shard", tmp_path / "parts", "--parts", 2, "--out", "s3://bucket/parts")
@@ -123,13 +123,13 @@ def test_what_storage_refuses_is_one_sentence(
 def test_storage_that_does_not_answer_is_one_sentence(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(StorageError, match=r"^s3://bucket/parts: the storage does not answer; check its address$"):
-        fetch_manifest("s3://bucket/parts")
+        fetch_parts_manifest("s3://bucket/parts")
 
 
 def test_parts_in_a_bucket_are_those_of_a_folder(tmp_path: Path, store: ObjectStore) -> None:
     graph = small()
     manifest = shard(graph, tmp_path / "parts", 3)
-    assert shard(graph, "s3://bucket/data/parts", 3) == manifest == fetch_manifest("s3://bucket/data/parts")
+    assert shard(graph, "s3://bucket/data/parts", 3) == manifest == fetch_parts_manifest("s3://bucket/data/parts")
     local = {str(file.relative_to(tmp_path)): file for file in (tmp_path / "parts").rglob("*.*") if file.name[0] != "."}
     assert store.names() == sorted(f"bucket/data/{name}" for name in local)
     assert all(store.objects[f"bucket/data/{name}"][0] == file.read_bytes() for name, file in local.items())
@@ -146,7 +146,7 @@ def test_parts_are_written_once_and_replaced_by_those_of_another_graph(store: Ob
     with pytest.raises(KeyboardInterrupt):
         shard(small(), "s3://bucket/parts", 3, progress=stop)
     with pytest.raises(DataError, match="it has no manifest.json"):
-        fetch_manifest("s3://bucket/parts")
+        fetch_parts_manifest("s3://bucket/parts")
     store.requests.clear()
     manifest = shard(small(), "s3://bucket/parts", 3)
     stored = {
@@ -157,7 +157,7 @@ def test_parts_are_written_once_and_replaced_by_those_of_another_graph(store: Ob
     assert shard(small(), "s3://bucket/parts", 3) == manifest
     assert gpcn.load("s3://bucket/parts").equals(small())
     other = shard(small(seed=4), "s3://bucket/parts", 2)
-    assert fetch_manifest("s3://bucket/parts") == other
+    assert fetch_parts_manifest("s3://bucket/parts") == other
     assert not [name for name in store.names() if "part-0002" in name]
     store.objects["bucket/parts/notes.txt"] = (b"", 1.0)
     with pytest.raises(ConfigError, match=r"s3://bucket/parts holds something else, such as notes.txt"):
@@ -166,11 +166,11 @@ def test_parts_are_written_once_and_replaced_by_those_of_another_graph(store: Ob
 
 def begin(out: str) -> dict[str, Any]:
     """Create the run at `out`, as the driver does; the settings of its workers."""
-    files, manifest = run_files(out, "driver"), fetch_manifest("s3://bucket/parts")
+    files, manifest = run_files(out, "driver"), fetch_parts_manifest("s3://bucket/parts")
     files.prepare([0])
-    open_or_create(files.folder, "s3://bucket/parts", manifest, CONFIG)
+    open_or_create_part_run(files.folder, "s3://bucket/parts", manifest, CONFIG)
     files.publish()
-    about = {"splits": [0], "save_every": 0.0, "versions": versions(), "threads": 1}
+    about = {"splits": [0], "save_every": 0.0, "versions": package_versions(), "threads": 1}
     return {"shards": "s3://bucket/parts", "out": out, **about}
 
 

@@ -15,12 +15,12 @@ import torch
 import gpcn
 from gpcn import Graph, TrainConfig, synthesize
 from gpcn.data.parts.tables import PartData
-from gpcn.distributed.part_run import open_or_create
+from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.part_training import train_part
-from gpcn.distributed.sharding.ordering import PartOrder, order_of
+from gpcn.distributed.sharding.ordering import PartOrder, part_order
 from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import ConfigError
-from gpcn.nn.engine.randomness import RowRange, building_for, drawing_from, uniform_per_node_
+from gpcn.nn.engine.randomness import RowRange, building_for_rows, drawing_from, uniform_per_node_
 from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
 from gpcn.training.runs.run import Run
@@ -70,11 +70,11 @@ def test_rows_of_weights_are_those_that_one_machine_draws() -> None:
         following = uniform_per_node_(torch.empty(3, 2))
     positions = torch.tensor([0, 3, 4, 20, 49])
     part = torch.empty(5, 7)
-    with drawing_from(torch.Generator().manual_seed(1)), building_for(RowRange(0, 5, 50, positions)):
+    with drawing_from(torch.Generator().manual_seed(1)), building_for_rows(RowRange(0, 5, 50, positions)):
         uniform_per_node_(part)
     assert torch.equal(part, whole[positions])
     with drawing_from(torch.Generator().manual_seed(1)):
-        with building_for(RowRange(0, 5, 50, positions)):
+        with building_for_rows(RowRange(0, 5, 50, positions)):
             uniform_per_node_(torch.empty(5, 7))
         assert torch.equal(uniform_per_node_(torch.empty(3, 2)), following)
 
@@ -93,7 +93,8 @@ def test_a_training_is_that_of_one_machine_and_opens_as_such(tmp_path: Path) -> 
     graph = graph_of()
     manifest = shard(graph, tmp_path / "parts", 2, order="metis")
     runs = {
-        name: open_or_create(tmp_path / name, tmp_path / "parts", manifest, config) for name, config in configs.items()
+        name: open_or_create_part_run(tmp_path / name, tmp_path / "parts", manifest, config)
+        for name, config in configs.items()
     }
     run_workers(2, trained_in_parts, [(tmp_path / "parts", run.path) for run in runs.values()])
     for name, config in configs.items():
@@ -118,7 +119,7 @@ def test_a_training_is_that_of_one_machine_and_opens_as_such(tmp_path: Path) -> 
         )
     kept = shard(graph, tmp_path / "kept", 2)
     with pytest.raises(ConfigError, match="was trained on parts in another order than"):
-        open_or_create(runs["link"].path, tmp_path / "kept", kept, configs["link"])
+        open_or_create_part_run(runs["link"].path, tmp_path / "kept", kept, configs["link"])
 
 
 def test_the_command_says_how_many_links_cross_and_what_is_missing(
@@ -128,7 +129,7 @@ def test_the_command_says_how_many_links_cross_and_what_is_missing(
     words = ["shard", tmp_path / "graph", "--parts", 3, "--out", tmp_path / "out"]
     answer = in_process(*words, "--order", "metis")
     assert answer.returncode == 0, answer.stderr
-    order = order_of(graph_of(), 3, "metis")
+    order = part_order(graph_of(), 3, "metis")
     expected = f"{order.crossing_kept:.1%} in the order kept, {order.crossing:.1%} in this one"
     assert f"links between parts: {expected}" in answer.stdout
     assert "--order is 'best'; expected kept or metis" in in_process(*words, "--order", "best").stderr

@@ -12,13 +12,13 @@ import torch
 
 from gpcn import Graph, TrainConfig, synthesize
 from gpcn.data.parts.manifest import Manifest, part_folder
-from gpcn.distributed.part_run import folder_of, open_or_create
+from gpcn.distributed.part_run import open_or_create_part_run, part_run_folder
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.shards import shard
-from gpcn.distributed.workers import Workers
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.splitrun import run_split
+from gpcn.training.runs.split_run import run_split
 from tests.distributed.workers_of_a_test import run_workers
 
 CONFIG = TrainConfig.of("gpcn-link", epochs=12, hidden=6, dropout=0.0, seed=4)
@@ -30,7 +30,7 @@ def graph_of() -> Graph:
 
 def begun(folder: Path, parts: int, config: TrainConfig = CONFIG) -> tuple[Path, Run]:
     manifest = shard(graph_of(), folder / "parts", parts)
-    run = open_or_create(folder / "run", folder / "parts", manifest, config)
+    run = open_or_create_part_run(folder / "run", folder / "parts", manifest, config)
     return folder / "parts", run
 
 
@@ -55,7 +55,7 @@ def interrupted(workers: Any, shards: Path, out: Path) -> list[int]:
         train_part(shards, out, [0, 1], workers, save_every=0, report=stop)
     run = Run.open(out)
     if workers.rank == 1:  # as if it had been killed before its last checkpoint was there
-        newest = max(folder_of(run, 1, 1).glob("checkpoint-*.json"), key=lambda file: file.stat().st_mtime_ns)
+        newest = max(part_run_folder(run, 1, 1).glob("checkpoint-*.json"), key=lambda file: file.stat().st_mtime_ns)
         newest.unlink()
     workers.wait_for_all()
     epochs: list[int] = []
@@ -64,7 +64,7 @@ def interrupted(workers: Any, shards: Path, out: Path) -> list[int]:
 
 
 def weights_of(run: Run, number: int, part: int) -> bytes:
-    return next(folder_of(run, number, part).glob("model-*.safetensors")).read_bytes()
+    return next(part_run_folder(run, number, part).glob("model-*.safetensors")).read_bytes()
 
 
 def test_the_run_has_the_scores_of_one_machine_and_a_lost_worker_changes_nothing(tmp_path: Path) -> None:
@@ -98,19 +98,19 @@ def test_parts_and_workers_must_be_as_many(tmp_path: Path) -> None:
         begun(tmp_path, 2, TrainConfig.of("gpcn"))
     assert run.graph["parts"] == 2
     with pytest.raises(ConfigError, match="holds a graph in parts; choose another --out"):
-        open_or_create(tmp_path / "parts", tmp_path / "parts", Manifest.read(tmp_path / "parts"), CONFIG)
+        open_or_create_part_run(tmp_path / "parts", tmp_path / "parts", Manifest.read(tmp_path / "parts"), CONFIG)
 
 
 def test_models_that_need_all_nodes_are_refused() -> None:
-    from gpcn.distributed.part_problem import check_supported
+    from gpcn.distributed.part_problem import check_supported_on_workers
 
     with pytest.raises(ConfigError, match="gcn cannot be trained by several workers; expected gpcn or"):
-        check_supported(TrainConfig.of("gcn"))
+        check_supported_on_workers(TrainConfig.of("gcn"))
     with pytest.raises(ConfigError, match="dropout of link needs all links on one machine"):
-        check_supported(TrainConfig.of("link", dropout=0.5))
+        check_supported_on_workers(TrainConfig.of("link", dropout=0.5))
 
 
-def missing_part(workers: Workers, shards: Path, out: Path) -> str:
+def missing_part(workers: TorchWorkerGroup, shards: Path, out: Path) -> str:
     try:
         train_part(shards, out, [0], workers)
     except CheckpointError as error:

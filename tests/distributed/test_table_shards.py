@@ -18,7 +18,7 @@ from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.tables import PartData
 from gpcn.data.tables.columns import Columns
 from gpcn.distributed.sharding.joined_tables import Tables
-from gpcn.distributed.sharding.table_database import files_of
+from gpcn.distributed.sharding.table_database import matching_files
 from gpcn.distributed.sharding.table_shards import shard_tables
 from gpcn.errors import ConfigError, DataError
 from gpcn.preparation.preparation import Preparation
@@ -62,7 +62,7 @@ def written(folder: Path, kind: str = "csv", **changes: Any) -> Tables:
         if kind == "csv":
             pacsv.write_csv(table, folder / f"{stem}.whole.csv")
     columns = Columns(structure="none", **changes.get("columns", {}))
-    edge_files, node_files = (files_of(f"{folder}/{stem}-*.{kind}", stem) for stem in ("edges", "nodes"))
+    edge_files, node_files = (matching_files(f"{folder}/{stem}-*.{kind}", stem) for stem in ("edges", "nodes"))
     return Tables(edge_files, node_files, columns, "mine")
 
 
@@ -210,4 +210,4 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="features from links are not made while tables are streamed"):
         shard_tables(Tables(tables.edges, tables.nodes, Columns(), "mine"), tmp_path / "out", 2)
     with pytest.raises(DataError, match="there is no file"):
-        files_of(str(tmp_path / "*.parquet"), "edges")
+        matching_files(str(tmp_path / "*.parquet"), "edges")

@@ -12,9 +12,14 @@ from typing import Any, cast
 import pytest
 
 from gpcn import synthesize
-from gpcn.cli.cluster_training import logged_epochs
+from gpcn.cli.shared.part_training import logged_epochs
 from gpcn.distributed.cluster import training_progress
-from gpcn.distributed.cluster.training_progress import FILE, progress_writer, read_progress, watched
+from gpcn.distributed.cluster.training_progress import (
+    FILE,
+    read_worker_progress,
+    watched_progress,
+    worker_progress_writer,
+)
 from gpcn.distributed.run_files import RunFiles, run_files
 from gpcn.distributed.sharding.shards import shard
 from gpcn.training.loop import TrainingLoop
@@ -51,8 +56,8 @@ def files_of(out: str, process: str) -> RunFiles:
 def test_what_the_first_worker_reports_reaches_who_started_it(out: str) -> None:
     driver, worker = files_of(out, "driver"), files_of(out, "worker-0")
     ticks: list[Tick] = []
-    with watched(driver, ticks.append):
-        report = progress_writer(worker)
+    with watched_progress(driver, ticks.append):
+        report = worker_progress_writer(worker)
         report(0, trainer_at(1))
         until = time.monotonic() + 60
         while not ticks and time.monotonic() < until:
@@ -65,14 +70,14 @@ def test_what_the_first_worker_reports_reaches_who_started_it(out: str) -> None:
 
 
 def test_reports_are_not_written_after_every_epoch(tmp_path: Path) -> None:
-    report = progress_writer(RunFiles(tmp_path))
+    report = worker_progress_writer(RunFiles(tmp_path))
     report(0, trainer_at(1))
     report(0, trainer_at(2))
-    assert (read_progress(tmp_path / FILE) or (0, 0))[1] == 1
+    assert (read_worker_progress(tmp_path / FILE) or (0, 0))[1] == 1
     report(0, trainer_at(3, finished=True))
-    assert (read_progress(tmp_path / FILE) or (0, 0))[1] == 3
+    assert (read_worker_progress(tmp_path / FILE) or (0, 0))[1] == 3
     (tmp_path / FILE).write_text("[1, 2]")
-    assert read_progress(tmp_path / FILE) is None
+    assert read_worker_progress(tmp_path / FILE) is None
 
 
 def test_a_log_has_a_line_per_event() -> None:

@@ -15,10 +15,10 @@ import torch.distributed as dist
 from gpcn import TrainConfig, synthesize
 from gpcn.data.parts.manifest import part_folder
 from gpcn.distributed.cluster.failures import FailureBoard, recorded_error
-from gpcn.distributed.cluster.worker_process import check_versions, run_worker, versions
-from gpcn.distributed.part_run import open_or_create
+from gpcn.distributed.cluster.worker_process import check_worker_versions, package_versions, run_worker
+from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.sharding.shards import shard
-from gpcn.distributed.workers import Workers
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import ConfigError, GpcnError, TrainingError
 from tests.distributed.workers_of_a_test import run_workers
 
@@ -58,20 +58,28 @@ def prepare(folder: Path, scenario: str) -> dict[str, Any]:
     """A graph in two parts, a run for it, and what is wrong with them."""
     graph = synthesize(nodes=60, classes=3, degree=4, features=5, splits=1, seed=3)
     manifest = shard(graph, folder / "parts", 2)
-    run = open_or_create(folder / "run", folder / "parts", manifest, LARGE if scenario == "little memory" else SMALL)
+    run = open_or_create_part_run(
+        folder / "run", folder / "parts", manifest, LARGE if scenario == "little memory" else SMALL
+    )
     file = part_folder(folder / "parts", 1) / "features.parquet"
     if scenario == "missing part":
         file.unlink()
     if scenario == "damaged part":
         file.write_bytes(file.read_bytes()[:-1])
     out = folder / "elsewhere" if scenario == "lost folder" else run.path
-    return {"shards": str(folder / "parts"), "out": str(out), "splits": [0], "save_every": 0, "versions": versions()}
+    return {
+        "shards": str(folder / "parts"),
+        "out": str(out),
+        "splits": [0],
+        "save_every": 0,
+        "versions": package_versions(),
+    }
 
 
 def limit(scenario: str, rank: int, settings: dict[str, Any]) -> None:
     """What is wrong with a worker."""
     if scenario == "other versions" and rank == 1:
-        settings["versions"] = versions() | {"torch": "1.0"}
+        settings["versions"] = package_versions() | {"torch": "1.0"}
     if scenario == "full storage" and rank == 1:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     if scenario == "little memory":
@@ -79,7 +87,7 @@ def limit(scenario: str, rank: int, settings: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def wait_for_all(folder: Path, workers: Workers) -> None:
+def wait_for_all(folder: Path, workers: TorchWorkerGroup) -> None:
     """By files: who leaves a barrier of gloo and hangs up at once may leave another in it, as Ray does not."""
     folder.mkdir(exist_ok=True)
     (folder / str(workers.rank)).touch()
@@ -87,7 +95,7 @@ def wait_for_all(folder: Path, workers: Workers) -> None:
         time.sleep(0.01)
 
 
-def work(workers: Workers, folder: Path, settings: dict[str, dict[str, Any]]) -> list[str]:
+def work(workers: TorchWorkerGroup, folder: Path, settings: dict[str, dict[str, Any]]) -> list[str]:
     """How each scenario ended for this worker."""
     torch.set_default_dtype(torch.float32)
     answers = []
@@ -132,9 +140,9 @@ def test_what_a_user_can_mend_ends_all_workers_with_one_sentence(tmp_path: Path)
 
 
 def test_other_packages_on_a_worker_are_one_sentence() -> None:
-    check_versions(versions())
+    check_worker_versions(package_versions())
     with pytest.raises(ConfigError, match=r"has torch .*, and the machine that started the training 1.0; install"):
-        check_versions(versions() | {"torch": "1.0"})
+        check_worker_versions(package_versions() | {"torch": "1.0"})
 
 
 def test_of_several_failures_the_first_worker_s_is_kept_with_its_kind() -> None:

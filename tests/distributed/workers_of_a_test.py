@@ -24,7 +24,7 @@ import torch.multiprocessing as mp
 from gpcn import Graph, TrainConfig
 from gpcn.distributed.part_adjacency import PartAdjacency
 from gpcn.distributed.part_problem import PartGraph, PartProblem
-from gpcn.distributed.workers import Workers
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.graph import Split
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.training.problem import Structure
@@ -34,7 +34,7 @@ def offsets_of(graph: Graph, parts: int) -> Any:
     return np.linspace(0, graph.num_nodes, parts + 1).astype(np.int64)
 
 
-def part_of(graph: Graph, config: TrainConfig, workers: Workers) -> PartProblem:
+def part_of(graph: Graph, config: TrainConfig, workers: TorchWorkerGroup) -> PartProblem:
     """The problem of one worker, cut out of a graph that fits into memory."""
     if config["normalize_features"]:
         graph = graph.with_row_normalized_features()
@@ -75,7 +75,7 @@ def part_of(graph: Graph, config: TrainConfig, workers: Workers) -> PartProblem:
     )
 
 
-def split_of(split: Split, workers: Workers, graph: Graph) -> Split:
+def split_of(split: Split, workers: TorchWorkerGroup, graph: Graph) -> Split:
     offsets = offsets_of(graph, workers.size)
     start, stop = offsets[workers.rank], offsets[workers.rank + 1]
 
@@ -105,7 +105,7 @@ def _begin(
     torch.set_default_dtype(torch.float64)
     dist.init_process_group("gloo", rank=rank, world_size=count)
     try:
-        (Path(folder) / str(rank)).write_bytes(pickle.dumps(work(Workers(), *about)))
+        (Path(folder) / str(rank)).write_bytes(pickle.dumps(work(TorchWorkerGroup(), *about)))
     finally:
         if dist.is_initialized():  # a worker that gives up has left already
             dist.destroy_process_group()

@@ -10,7 +10,7 @@ import pytest
 
 from gpcn import ConfigError, Graph
 from gpcn.explanation import explain
-from gpcn.explanation.ego_picture import MOST, REACH, picture, write_picture
+from gpcn.explanation.ego_picture import MOST, REACH, ego_picture, write_picture
 from gpcn.training.runs.run import Run
 from tests.explanation.short_training import trained
 
@@ -19,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_the_nodes_that_matter_have_lines_as_wide_as_they_count(run: Run, graph: Graph) -> None:
     account = explain(run, graph, "person 3", top=REACH)
-    drawn = ElementTree.fromstring(picture(account, graph))
+    drawn = ElementTree.fromstring(ego_picture(account, graph))
     totals: dict[str, float] = {}
     for source in account["sources"]:
         for node in source["top"]:
@@ -32,7 +32,7 @@ def test_the_nodes_that_matter_have_lines_as_wide_as_they_count(run: Run, graph:
     widths = [float(line.attrib["stroke-width"]) for line in drawn.iter(f"{SVG}line")]
     assert len(widths) == len(strongest)
     assert max(widths) == 9
-    assert picture(account, graph) == picture(account, graph)
+    assert ego_picture(account, graph) == ego_picture(account, graph)
 
 
 def test_names_are_text(run: Run, graph: Graph, tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_names_are_text(run: Run, graph: Graph, tmp_path: Path) -> None:
     named = replace(graph, node_ids=[f"{number}{nasty}\u202e" for number in range(120)])
     account = explain(run, named, f"3{nasty}\u202e", top=REACH)
     account["predicted"] = f'"{nasty}'
-    text = picture(account, named)
+    text = ego_picture(account, named)
     drawn = ElementTree.fromstring(text)
     assert not list(drawn.iter(f"{SVG}script"))
     assert "<script" not in text
@@ -51,6 +51,6 @@ def test_names_are_text(run: Run, graph: Graph, tmp_path: Path) -> None:
 
 def test_a_node_that_nobody_matters_to_is_drawn_alone(graph: Graph, tmp_path: Path) -> None:
     mlp = trained(graph, tmp_path / "mlp", "mlp", hidden=4)
-    drawn = ElementTree.fromstring(picture(explain(mlp, graph, "person 3"), graph))
+    drawn = ElementTree.fromstring(ego_picture(explain(mlp, graph, "person 3"), graph))
     assert len(list(drawn.iter(f"{SVG}line"))) == 0
     assert any("no other node counts" in (text.text or "") for text in drawn.iter(f"{SVG}text"))

@@ -13,7 +13,7 @@ import torch
 from gpcn import Graph, TrainConfig, synthesize, train
 from gpcn.explanation import explain, explain_average
 from gpcn.explanation.explained_model import ExplainedModel
-from gpcn.explanation.sentences import sentences
+from gpcn.explanation.sentences import explanation_sentences
 from gpcn.training.runs.run import Run
 
 LINK_MODELS = ("gpcn-link", "agpcn-link", "multi-gpcn-link")
@@ -119,7 +119,7 @@ def test_a_link_that_speaks_for_itself_is_said_to() -> None:
         **{"sum": {"margin": 0.8}, "parts": [{"part": "links", "margin": 0.8}], "features": []},
         "neighbours": [neighbour, {**neighbour, "node": "C", "margin": 0.2, "hops": 0.3, "links": -0.1}],
     }
-    assert "Above all B (+0.80, by the link itself) and C (+0.20)." in sentences(account)
+    assert "Above all B (+0.80, by the link itself) and C (+0.20)." in explanation_sentences(account)
 
 
 def test_an_average_has_the_mean_of_its_members(graph: Graph, tmp_path: Path) -> None:

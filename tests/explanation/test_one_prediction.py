@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, explanation, synthesize, train
+from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, synthesize, train
 from gpcn.explanation import explain, lead_parts
-from gpcn.explanation.explained_model import position
-from gpcn.explanation.sentences import phrase
+from gpcn.explanation.explained_model import explained_node_position
+from gpcn.explanation.sentences import part_phrase
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.predictions.prediction import predict
 from gpcn.training.runs.run import Run
@@ -66,7 +66,7 @@ def test_a_person_would_say_it_in_five_sentences(run: Run, graph: Graph) -> None
     assert account["sentences"][0].startswith(f"person 57 is predicted {account['predicted']} with ")
     strongest = max(account["parts"], key=lambda part: part["margin"])
     assert f"({strongest['margin']:+.2f})" in account["sentences"][1]
-    assert phrase(strongest["part"]) in account["sentences"][1]
+    assert part_phrase(strongest["part"]) in account["sentences"][1]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_person_would_say_it_in_five_sentences(run: Run, graph: Graph) -> None
     ],
 )
 def test_parts_are_said_in_words(part: str, words: str) -> None:
-    assert phrase(part) == words
+    assert part_phrase(part) == words
 
 
 def test_neighbours_come_with_name_label_and_role(run: Run, graph: Graph) -> None:
@@ -141,13 +141,6 @@ def test_all_nodes_at_once_agree_with_one_at_a_time(run: Run, graph: Graph) -> N
         assert every.parts == tuple(part["part"] for part in account["parts"])
 
 
-def test_former_names_work_for_one_more_version() -> None:
-    with pytest.warns(DeprecationWarning, match="now called lead_parts"):
-        assert explanation.carried is lead_parts
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = explanation.nothing
-
-
 def test_a_graph_that_has_changed_has_no_roles(run: Run, graph: Graph) -> None:
     account = explain(run, replace(graph, splits=()), "person 3")
     assert account["role"] is None
@@ -161,17 +154,17 @@ def test_unknown_nodes_and_splits_are_one_sentence(run: Run, graph: Graph) -> No
     with pytest.raises(ConfigError, match="split 7 of .* finished: 0, 1"):
         explain(run, graph, "person 3", split=7)
     nameless = replace(graph, node_ids=None)
-    assert position(nameless, "7") == 7
+    assert explained_node_position(nameless, "7") == 7
     for wrong in ("120", "-1", "²", "person 3"):
         with pytest.raises(DataError, match="expected a number from 0 to 119"):
-            position(nameless, wrong)
+            explained_node_position(nameless, wrong)
 
 
 def test_near_matches_stay_quick_among_many_nodes() -> None:
     many = synthesize(nodes=30_000, degree=2, features=1, splits=0)
     named = replace(many, node_ids=[f"{'ab'[number % 2]}-{number}" for number in range(30_000)])
     with pytest.raises(DataError, match="did you mean b-"):
-        position(named, "b-99999")
+        explained_node_position(named, "b-99999")
 
 
 def test_models_that_are_neither_sum_nor_differentiable_are_refused(graph: Graph, tmp_path: Path) -> None:

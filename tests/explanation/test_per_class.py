@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 
 from gpcn import ConfigError, Graph, TrainConfig, train
-from gpcn.cli.explain import show_class
+from gpcn.cli.explain import print_class_explanation
 from gpcn.explanation import explain_class
 from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.training.predictions.prediction import predict, vote
@@ -86,9 +86,9 @@ def test_an_average_names_its_members(graph: Graph, tmp_path: Path, run: Run) ->
     ]
     assert "33% of the average comes from members that cannot be decomposed: trees (trees)" in account["notes"]
     shown = io.StringIO()
-    show_class(account, Console(file=shown, width=200))
+    print_class_explanation(account, Console(file=shown, width=200))
     assert "members: 67% agpcn-link (agpcn-link), 33% trees (trees)" in shown.getvalue()
     alone = explain_class([run], graph, name, split=0)
     assert [member["share"] for member in alone["members"]] == [1]
-    show_class(alone, Console(file=(single := io.StringIO()), width=200))
+    print_class_explanation(alone, Console(file=(single := io.StringIO()), width=200))
     assert "members" not in single.getvalue()

@@ -284,11 +284,11 @@ def assault(
 def prepare(material: Path) -> None:
     """The graph, its tables, and a run to report on."""
     from gpcn import TrainConfig, save, synthesize, train
-    from gpcn.data.tables.tables_out import write_tables
+    from gpcn.data.tables.tables_out import write_graph_tables
 
     graph = synthesize(nodes=400, classes=3, degree=6, splits=2)
     save(graph, material / "g.npz")
-    write_tables(graph, material / "tables")
+    write_graph_tables(graph, material / "tables")
     source = {"graph": str(material / "g.npz"), "nodes": None, "columns": {}}
     train(graph, TrainConfig.of("gpcn-link", hidden=16, epochs=40), out=material / "run", source=source)
 

@@ -16,7 +16,7 @@ import pytest
 
 from gpcn import DataError, load, save, synthesize
 from gpcn.data.archives import read_npz
-from gpcn.data.tables.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_graph_tables
 from tests.faults.commands import refused, run_command
 
 
@@ -258,7 +258,7 @@ def test_seeds_keep_every_digit() -> None:
 def test_a_folder_between_two_graphs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill between the renames of `convert` over an existing folder."""
     first, second = synthesize(nodes=30, degree=4, seed=1), synthesize(nodes=30, degree=4, seed=2)
-    write_tables(first, tmp_path / "f")
+    write_graph_tables(first, tmp_path / "f")
     real, renamed = os.replace, []
 
     class Killed(BaseException):
@@ -274,14 +274,14 @@ def test_a_folder_between_two_graphs_is_refused(tmp_path: Path, monkeypatch: pyt
     for stop in range(4):
         renamed.clear()
         with pytest.raises(Killed):
-            write_tables(second, tmp_path / "f")
+            write_graph_tables(second, tmp_path / "f")
         if stop == 0:
             assert load(tmp_path / "f").equals(first)
         else:
             with pytest.raises(DataError, match="holds parts of two graphs"):
                 load(tmp_path / "f")
     monkeypatch.setattr(os, "replace", real)
-    write_tables(second, tmp_path / "f")
+    write_graph_tables(second, tmp_path / "f")
     assert load(tmp_path / "f").equals(second)
     assert sorted(path.name for path in (tmp_path / "f").iterdir()) == ["edges.csv", "graph.json", "nodes.csv"]
 
@@ -290,16 +290,16 @@ def test_titles_of_many_features_are_made_at_once_and_too_many_are_refused(graph
     import scipy.sparse as sp
 
     from gpcn import Graph
-    from gpcn.data.tables.tables_out import feature_titles
+    from gpcn.data.tables.tables_out import feature_column_titles
 
     wide = Graph(adjacency=sp.eye_array(3), features=sp.csr_array((3, 450_000)), labels=np.array([0, 1, 0]))
-    assert len(set(feature_titles(wide))) == 450_000
+    assert len(set(feature_column_titles(wide))) == 450_000
     with pytest.raises(DataError, match="450,000 features.*write a .npz instead"):
-        write_tables(wide, tmp_path / "f")
+        write_graph_tables(wide, tmp_path / "f")
     odd = Graph(
         adjacency=sp.eye_array(2), features=np.eye(2, 3), labels=np.array([0, 1]), feature_names=["feature_1", "", "id"]
     )
-    assert len(set(feature_titles(odd))) == 3
+    assert len(set(feature_column_titles(odd))) == 3
 
 
 def test_leftovers_of_killed_writers_are_removed(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from gpcn import ConfigError, TrainConfig, synthesize, train
-from gpcn.data.tables.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.training.runs.run import Run
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import header
+from gpcn.tuning.study import study_header
 from tests.faults.commands import refused, run_command
 
 SETTINGS = ("--model", "gpcn", "--set", "hidden=4", "--set", "epochs=4", "--set", "bias=false", "--jobs", "1")
@@ -23,7 +23,7 @@ SETTINGS += ("--random-splits", "2")
 
 def trained(project: Path) -> Path:
     """A project with two tables and a run."""
-    write_tables(synthesize(nodes=60, classes=2, degree=4, splits=0), project / "data")
+    write_graph_tables(synthesize(nodes=60, classes=2, degree=4, splits=0), project / "data")
     assert train_again(project) == 0
     return project / "runs" / "mine"
 
@@ -67,7 +67,7 @@ def test_a_study_follows_its_graph(tmp_path: Path) -> None:
     (tmp_path / "study").mkdir()
     for location in ("first", "second"):
         source = {"graph": str(tmp_path / location / "g.npz"), "nodes": None, "columns": {}}
-        about = header(graph, space, plan, seed=0, source=source)
+        about = study_header(graph, space, plan, seed=0, source=source)
         assert Ledger.create(tmp_path / "study", about).header["graph"]["source"]["graph"] == source["graph"]
     with pytest.raises(ConfigError, match="holds another study .its seed differ"):
         Ledger.create(tmp_path / "study", about | {"seed": 1})
@@ -75,7 +75,7 @@ def test_a_study_follows_its_graph(tmp_path: Path) -> None:
 
 def test_a_study_and_a_run_do_not_share_a_folder(tmp_path: Path) -> None:
     graph = synthesize(nodes=60, classes=2, splits=1)
-    about = header(graph, Space.of(["gpcn"]), Plan.of([0], 9), seed=0, source=None)
+    about = study_header(graph, Space.of(["gpcn"]), Plan.of([0], 9), seed=0, source=None)
     config = TrainConfig.of("gpcn", hidden=4, epochs=3)
     train(graph, config, out=tmp_path / "run", jobs=1)
     with pytest.raises(ConfigError, match="holds a run; choose another --out"):

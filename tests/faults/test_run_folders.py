@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpcn import CheckpointError, ConfigError, GpcnError, Graph, TrainConfig, synthesize, train
-from gpcn.report.materials import gather
+from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
@@ -227,7 +227,7 @@ def test_other_json_in_a_file_that_has_no_checksum_is_one_sentence(data: st.Data
 
 def page_of(path: Path) -> None:
     """All that a report shows of a run."""
-    for material in gather([str(path)]):
+    for material in gather_materials([str(path)]):
         section_for(material).section(material)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gpcn import TrainingError, save, synthesize
-from gpcn.cli.stopping import stoppable
+from gpcn.cli.shared.stopping import stoppable
 from gpcn.training.processes.workers import Crew, interrupts_deferred
 from tests.tuning.processes import below
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from gpcn import ConfigError, Graph, TrainConfig, save, synthesize, train
-from gpcn.report.materials import gather
+from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
 from gpcn.training.probe import probe
 from gpcn.training.scores.comparison import compare
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import header
+from gpcn.tuning.study import study_header
 from tests.faults.commands import refused, run_command
 
 SMALL = {"hidden": 4, "epochs": 4}
@@ -42,13 +42,15 @@ def test_no_model_is_the_best_where_none_has_a_validation_score(
     comparison = compare(graph, results)
     assert comparison["chosen_on_validation"] is None
     assert not any(row["best"] or row["against_best"] for row in comparison["models"])
-    from gpcn.cli.compare import show
+    from gpcn.cli.compare import print_comparison
 
-    show(comparison)
+    print_comparison(comparison)
     printed = " ".join(capsys.readouterr().out.split())
     assert "best on validation" not in printed.replace("against the best on validation", "")
     assert "none is the best there" in printed
-    pages = "".join(str(section_for(material).section(material)) for material in gather([str(tmp_path / "all")]))
+    pages = "".join(
+        str(section_for(material).section(material)) for material in gather_materials([str(tmp_path / "all")])
+    )
     assert "none is the best there" in pages
 
 
@@ -56,7 +58,7 @@ def test_a_search_is_refused_before_it_begins(tmp_path: Path) -> None:
     graph = one_class("val")
     match = "the validation nodes of split 0 cannot choose by ROC-AUC, which needs two classes"
     with pytest.raises(ConfigError, match=match):
-        header(graph, Space.of(["gpcn"]), Plan.of([0], 9), seed=0, source=None)
+        study_header(graph, Space.of(["gpcn"]), Plan.of([0], 9), seed=0, source=None)
     with pytest.raises(ConfigError, match=match):
         probe(graph, TrainConfig.of("mlp", **SMALL), 0)
     save(graph, tmp_path / "g.npz")
@@ -72,5 +74,5 @@ def test_the_bound_of_a_run_whose_test_nodes_are_of_one_class_has_no_test_score(
     answer = run_command("bound", tmp_path / "run", "--out", tmp_path / "bound.json")
     assert answer.code == 0, answer.stderr
     assert "test –, gap – points" in answer.stdout
-    assert gather([str(tmp_path / "bound.json")])[0].document.test is None
-    assert np.isfinite(gather([str(tmp_path / "bound.json")])[0].document.train)
+    assert gather_materials([str(tmp_path / "bound.json")])[0].document.test is None
+    assert np.isfinite(gather_materials([str(tmp_path / "bound.json")])[0].document.train)

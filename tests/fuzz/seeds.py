@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpcn import save
-from gpcn.data.packed_text import pack
+from gpcn.data.packed_text import pack_texts
 from gpcn.data.split_plan import SplitPlan
 from tests.conftest import make_graph
 from tests.fuzz.readers import KINDS
@@ -72,7 +72,7 @@ def contents() -> dict[str, list[bytes]]:
         "described": [json.dumps(described).encode()],
         "settings": [b'model = "gpcn-link"\nhidden = 8\nlr = 0.1\nseed = 3\nbias = true\n'],
         "columns": [b'source = "a"\nlabel = "b"\nnumeric = ["x", "y"]\nundirected = true\n'],
-        "node_ids": [archive(**pack(["a", "βeta", ""], "node_ids")), archive(node_ids=np.array(["a", "b"]))],
+        "node_ids": [archive(**pack_texts(["a", "βeta", ""], "node_ids")), archive(node_ids=np.array(["a", "b"]))],
         "plan": [json.dumps(SplitPlan(count=3).to_json()).encode()],
         "parquet": [parquet()],
         "gz": [gzip.compress(EDGES, mtime=0)],

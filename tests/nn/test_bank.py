@@ -12,7 +12,7 @@ from gpcn import Graph, synthesize
 from gpcn.errors import ConfigError
 from gpcn.nn import AGPCN, GPCN, Adjacency, AGPCNLink, GeneralizedGPCN, GPCNLink, NodeClassifier, zoo
 from gpcn.nn.engine import bank
-from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
+from gpcn.nn.multi_gpcn import MultiGPCN, MultiGPCNLink
 from tests.nn import literal
 from tests.nn.test_exactness import assert_close, gradients
 

@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from gpcn import Graph, TrainConfig, synthesize
 from gpcn.nn import AGPCN, GPCN, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator
 from gpcn.nn.bank_model import Pieces
-from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
-from gpcn.nn.training_step import region
-from gpcn.nn.training_step.direct import DirectPass, covers
-from gpcn.nn.training_step.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, rule_for
+from gpcn.nn.multi_gpcn import MultiGPCN, MultiGPCNLink
+from gpcn.nn.training_step import row_region
+from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
+from gpcn.nn.training_step.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, terms_rule
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
 from tests.nn.test_bank import CLASSES, KINDS, OPERATORS, build, typed_graph
@@ -72,7 +72,7 @@ def test_rows_that_nothing_depends_on_are_left_out(
     name: str, count: int, layers: int, dropout: float, sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever part of the graph it is: the same loss, gradients, and logits of the nodes judged."""
-    monkeypatch.setattr(region, "WORTHWHILE", 1.0)
+    monkeypatch.setattr(row_region, "WORTHWHILE", 1.0)
     graph = typed_graph(degree=1)
     labels, train, judged = torch.tensor(graph.labels), TRAIN[:3], torch.tensor([1, 5])
     model = build(name, ",".join(OPERATORS[:count]), layers, bias=layers != 2)
@@ -110,7 +110,7 @@ def test_a_region_is_what_the_powers_of_its_operators_touch() -> None:
             for _ in range(depth):
                 inside = inside | links[inside].any(axis=0)
             touched |= inside
-        assert np.array_equal(region.reached(operators, depths, nodes, 80), touched)
+        assert np.array_equal(row_region.rows_within_reach(operators, depths, nodes, 80), touched)
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
@@ -125,8 +125,8 @@ def test_training_and_evaluation_as_one_pass_are_the_two_passes(
     x = SparseOperator.from_torch((x * (x > 0)).to_sparse_csr()) if sparse else x
     options = {"num_nodes": 60} if model is GPCNLink else {}
     passes = []
-    for widest in (region.WIDEST_JOINED, 0):
-        monkeypatch.setattr(region, "WIDEST_JOINED", widest)
+    for widest in (row_region.WIDEST_JOINED, 0):
+        monkeypatch.setattr(row_region, "WIDEST_JOINED", widest)
         torch.manual_seed(3)
         twin = model(8, 16, graph.num_classes, layers=2, mlp_layers=2, dropout=0.4, **options).double()
         direct = DirectPass(twin, x, graph, train, labels[train], judged=judged)
@@ -142,12 +142,12 @@ def test_training_and_evaluation_as_one_pass_are_the_two_passes(
 def test_of_large_data_only_a_small_part_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = synthesize(nodes=200, degree=1, directed=True, features=6, splits=1, seed=3)
     operator = SparseOperator.from_scipy(graph.adjacency)
-    everything = region.whole_graph(torch.tensor(graph.features), (operator,), ())
+    everything = row_region.region_of_all_rows(torch.tensor(graph.features), (operator,), ())
     many, few = torch.arange(90), torch.arange(12)
-    assert all(region.region_around(nodes, everything, (1,)).rows is not None for nodes in (many, few))
-    monkeypatch.setattr(region, "LARGE", everything.size_in_bytes())
-    assert region.region_around(many, everything, (1,)) is everything
-    assert len(region.region_around(few, everything, (1,))) < 80
+    assert all(row_region.region_around(nodes, everything, (1,)).rows is not None for nodes in (many, few))
+    monkeypatch.setattr(row_region, "LARGE", everything.size_in_bytes())
+    assert row_region.region_around(many, everything, (1,)) is everything
+    assert len(row_region.region_around(few, everything, (1,))) < 80
 
 
 def test_a_pass_takes_turns_with_and_without_dropout() -> None:
@@ -194,11 +194,11 @@ def test_the_terms_of_family_and_free_models_are_written_out() -> None:
 
     sizes = (4, 8, 3)
     for model in (GPCN(*sizes), GPCNLink(*sizes, num_nodes=5), AGPCN(*sizes), AGPCN(*sizes, adaptive="scales")):
-        assert type(rule_for(model)) is FamilyTerms
+        assert type(terms_rule(model)) is FamilyTerms
     for model in (MultiGPCN(*sizes), MultiGPCNLink(*sizes, num_nodes=5)):
-        assert type(rule_for(model)) is FreeTerms
+        assert type(terms_rule(model)) is FreeTerms
     for model in (GeneralizedGPCN(*sizes), Other(*sizes)):
-        assert type(rule_for(model)) is AutogradTerms
+        assert type(terms_rule(model)) is AutogradTerms
 
 
 @pytest.mark.parametrize("options", ["'generalized-gpcn'", "'agpcn', adaptive='scales'"])
@@ -236,7 +236,7 @@ def test_the_pass_covers_collapsible_models_alone() -> None:
     sizes = (x.shape[1], 64, CLASSES)
 
     def covered(model: NodeClassifier) -> bool:
-        return covers(model, x, graph)
+        return can_step_directly(model, x, graph)
 
     assert covered(GPCN(*sizes, order="collapsed"))
     assert covered(GPCN(*sizes))
@@ -266,5 +266,5 @@ def test_training_is_the_same_either_way(
 
     written_out = trained()
     assert (written_out.direct is not None) == (model != "gcn")
-    monkeypatch.setattr("gpcn.training.trainer.covers", lambda *_: False)
+    monkeypatch.setattr("gpcn.training.trainer.can_step_directly", lambda *_: False)
     torch.testing.assert_close(written_out.best_logits(), trained().best_logits(), rtol=1e-7, atol=1e-7)

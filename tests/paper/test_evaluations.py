@@ -9,7 +9,7 @@ import pytest
 
 from gpcn.errors import CheckpointError
 from gpcn.paper import evaluations
-from gpcn.paper.evaluations import Evaluations, Question, commit
+from gpcn.paper.evaluations import Evaluations, Question, code_commit
 from gpcn.training.config import TrainConfig
 
 
@@ -38,7 +38,7 @@ def test_one_process_or_two_give_the_same(tmp_path: Path) -> None:
 def test_what_is_stored_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Evaluations(tmp_path, 1) as first:
         stored = first.answer([question(0)])
-    monkeypatch.setattr(evaluations, "evaluate", lambda question: pytest.fail("it computed again"))
+    monkeypatch.setattr(evaluations, "evaluate_question", lambda question: pytest.fail("it computed again"))
     assert Evaluations(tmp_path, 1).answer([question(0), question(0)]) == stored * 2
 
 
@@ -68,8 +68,8 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 
 def test_the_commit_is_that_of_this_repository_or_the_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert commit()
-    commit.cache_clear()
+    assert code_commit()
+    code_commit.cache_clear()
     monkeypatch.setattr(evaluations, "__file__", str(tmp_path / "evaluations.py"))
-    assert commit().startswith("gpcn ")
-    commit.cache_clear()
+    assert code_commit().startswith("gpcn ")
+    code_commit.cache_clear()

@@ -54,7 +54,7 @@ def test_a_cell_is_trained_on_no_more_splits_than_it_says(tmp_path: Path, monkey
             splits.extend(numbers)
             return [{"test": 1.0, "val": 1.0, "seconds": 1.0, "commit": "c", "epochs": 1} for _ in numbers]
 
-    monkeypatch.setattr(reproduction, "why_missing", lambda dataset: "")
+    monkeypatch.setattr(reproduction, "why_dataset_missing", lambda dataset: "")
     monkeypatch.setattr(reproduction, "load_once", lambda dataset: SimpleNamespace(splits=range(10)))
     cell = operators.trained_cells(["tolokers"], ["deep-gpcn"])[0]
     measured = reproduction.measure([cell], Answers())  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def test_a_cell_is_trained_on_no_more_splits_than_it_says(tmp_path: Path, monkey
 
 def test_rows_of_the_reproduction_stand_beside_the_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"gpcn": 70.0, "agpcn": 72.0, "link": 75.0, "multi-gpcn": 71.0, "multi-gpcn-link": 76.0}
-    monkeypatch.setattr(operators, "validation", lambda given: scores[given["method"]])
+    monkeypatch.setattr(operators, "recipe_validation_score", lambda given: scores[given["method"]])
     measured = [row("chameleon", name, scores[name] + 1) for name in ("gpcn", "agpcn", "link")]
     rows.write(tmp_path / "reproduction.csv", rows.REPRODUCTION, measured, ("dataset", "method", "recipe"))
     new = [row("chameleon", name, scores[name] + 1) for name in ("multi-gpcn", "multi-gpcn-link")]

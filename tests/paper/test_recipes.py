@@ -11,7 +11,7 @@ import pytest
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper.reference import published
 from gpcn.paper.reference.published import BASELINES, DATASETS, METHODS
-from gpcn.paper.reference.recipes import COLUMNS, printed, recipe, space
+from gpcn.paper.reference.recipes import COLUMNS, paper_grid, printed_settings, recipe
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "paper"
 
@@ -30,40 +30,40 @@ def test_every_model_of_the_family_has_a_printed_recipe_for_every_dataset() -> N
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the paper's tables are not beside the project")
 def test_the_packaged_tables_are_the_papers() -> None:
     for row in csv.DictReader((SHARED / "hyperparameters.csv").read_text().splitlines()):
-        settings = printed(row["model"].lower(), row["dataset"])
+        settings = printed_settings(row["model"].lower(), row["dataset"])
         assert settings is not None
         if (row["model"], row["dataset"]) == ("GPCN", "cornell"):
             continue
         for column, (name, kind) in COLUMNS.items():
             assert settings.get(name) == (kind(row[column]) if row[column] else None)
     for row in csv.DictReader((SHARED / "results.csv").read_text().splitlines()):
-        printed_score = published.score(row["dataset"], row["method"].lower())
+        printed_score = published.published_score(row["dataset"], row["method"].lower())
         assert (None if printed_score is None else printed_score.mean) == (float(row["mean"]) if row["mean"] else None)
 
 
 def test_columns_are_read_as_the_design_says() -> None:
-    texas = printed("gpcn", "texas")
+    texas = printed_settings("gpcn", "texas")
     assert texas is not None
     assert (texas["layers"], texas["mlp_layers"], texas["gamma"]) == (1, 3, 2.0**-6)  # the table's "T" is L
 
 
 def test_cornell_takes_what_the_table_does_not_print_from_the_authors_script() -> None:
-    cornell = printed("gpcn", "cornell")
+    cornell = printed_settings("gpcn", "cornell")
     assert cornell is not None
     assert (cornell["gamma"], cornell["layers"], cornell["mlp_layers"]) == (2.0**-6, 4, 2)
 
 
 def test_the_papers_grid_has_7680_points_a_model() -> None:
-    assert math.prod(len(values) for values in space("gpcn").values()) == 7680
+    assert math.prod(len(values) for values in paper_grid("gpcn").values()) == 7680
 
 
 def test_the_best_published_row_is_of_any_method() -> None:
-    best = published.best("film")
+    best = published.best_published("film")
     assert best is not None
     assert best[0] == "mlp"
     assert best[1].mean == 37.38
-    assert published.score("penn94", "h2gcn") is None  # ran out of memory
-    assert published.best("nowhere") is None
+    assert published.published_score("penn94", "h2gcn") is None  # ran out of memory
+    assert published.best_published("nowhere") is None
 
 
 def test_tables_name_what_they_hold() -> None:
@@ -98,7 +98,9 @@ def test_datasets_at_hand_have_recipes_of_ours_with_their_validation_score(datas
         paper = recipe(model, dataset, "paper")
         assert paper is not None
         assert paper.validation is not None
-        assert {**paper.settings, **(printed(model, dataset) or {})} == dict(paper.settings)  # printed ones are kept
+        assert {**paper.settings, **(printed_settings(model, dataset) or {})} == dict(
+            paper.settings
+        )  # printed ones are kept
 
 
 def test_recipes_found_under_the_former_name_of_direction_are_read() -> None:

@@ -88,7 +88,9 @@ def test_theory_is_drawn_where_some_datasets_are_there_and_others_not(tmp_path: 
     measured = [row for row in rows_of(RESULTS / "theory.csv") if row["dataset"] == "texas"]
     missing = [row | {"dataset": "wisconsin", "corrected": "", "energy": ""} for row in measured]
     assert measured
-    theory.draw([*missing, *measured, *[row | {"dataset": "cornell"} for row in missing]], tmp_path / "theory.svg")
+    theory.draw_bound_against_gap(
+        [*missing, *measured, *[row | {"dataset": "cornell"} for row in missing]], tmp_path / "theory.svg"
+    )
     drawn = (tmp_path / "theory.svg").read_text()
     assert "wisconsin" in drawn
     assert "L = 16" in drawn
@@ -248,7 +250,7 @@ class TestCommitted:
 
     def test_the_page_is_made_from_them(self, tmp_path: Path) -> None:
         (tmp_path / "docs" / "images").mkdir(parents=True)
-        written = page.save(RESULTS, tmp_path / "docs" / "results.md", tmp_path / "docs" / "images")
+        written = page.save_page(RESULTS, tmp_path / "docs" / "results.md", tmp_path / "docs" / "images")
         assert written.read_text() == (ROOT / "docs" / "results.md").read_text()
 
     def test_auto_was_measured_as_it_says(self) -> None:
@@ -256,14 +258,16 @@ class TestCommitted:
         assert {row["dataset"] for row in table} == AUTOMATIC
         assert all(row["budget"] == "5m" and float(row["seconds"]) < 330 for row in table)
         assert all("+changes" not in row["commit"] for row in table)
-        hits, runs = automatic.coverage(table)
+        hits, runs = automatic.auto_results_coverage(table)
         assert runs == 38
         assert hits >= 0.8 * runs
 
     def test_auto_is_compared_with_defaults_and_the_paper(self) -> None:
         table = read(RESULTS / automatic.TABLE, automatic.COLUMNS)
         defaults = read(RESULTS / automatic.DEFAULTS_TABLE, automatic.DEFAULTS)
-        compared = {row["dataset"]: row for row in automatic.comparison(table, defaults, self.table, self.splits)}
+        compared = {
+            row["dataset"]: row for row in automatic.auto_results_comparison(table, defaults, self.table, self.splits)
+        }
         assert set(compared) == AUTOMATIC
         assert {name for name, row in compared.items() if row["published"]} == set(AT_HAND)
         behind = [row["default"]["test"] - row["default"]["auto"] for row in compared.values() if row["default"]]
@@ -272,5 +276,5 @@ class TestCommitted:
 
     def test_published_numbers_stand_beside(self) -> None:
         for row in self.table:
-            paper = published.score(row["dataset"], row["method"])
+            paper = published.published_score(row["dataset"], row["method"])
             assert (None if paper is None else paper.mean) == (float(row["paper_mean"]) if row["paper_mean"] else None)

@@ -10,7 +10,7 @@ import pytest
 from gpcn.errors import ConfigError, DataError
 from gpcn.paper import rows
 from gpcn.paper.measurements import ablation
-from gpcn.paper.measurements.reproduction import cells, choose
+from gpcn.paper.measurements.reproduction import choose_names, recipe_cells
 from gpcn.paper.results_page import figures, page
 
 ANSWERS = [
@@ -50,15 +50,17 @@ def test_a_foreign_table_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_names_are_checked() -> None:
-    assert choose("cornell, texas", ("texas", "cornell", "film"), "dataset") == ("texas", "cornell")
+    assert choose_names("cornell, texas", ("texas", "cornell", "film"), "dataset") == ("texas", "cornell")
     with pytest.raises(ConfigError, match="did you mean texas"):
-        choose("texs", ("texas", "cornell"), "dataset")
+        choose_names("texs", ("texas", "cornell"), "dataset")
     with pytest.raises(ConfigError, match="no dataset is named"):
-        choose(",", ("texas",), "dataset")
+        choose_names(",", ("texas",), "dataset")
 
 
 def test_cells_are_what_has_a_recipe() -> None:
-    listed = [(cell.method, cell.recipe.origin) for cell in cells(["penn94"], ["mlp", "gpcn"], ["paper", "ours"])]
+    listed = [
+        (cell.method, cell.recipe.origin) for cell in recipe_cells(["penn94"], ["mlp", "gpcn"], ["paper", "ours"])
+    ]
     assert listed == [("mlp", "ours"), ("gpcn", "paper")]
 
 
@@ -73,7 +75,7 @@ def test_the_page_shows_ours_beside_the_paper(tmp_path: Path) -> None:
     table.append(table_row(dataset="penn94", mean=None, status="not available: no files"))
     table.append(table_row(recipe="ours", mean=90.0, chosen=""))
     rows.write(tmp_path / "reproduction.csv", rows.REPRODUCTION, table, ("dataset", "method", "recipe"))
-    text = page.save(tmp_path).read_text()
+    text = page.save_page(tmp_path).read_text()
     assert "| gpcn | **81.00 ± 5.00**<br>paper 79.45 ± 6.30 |" in text
     assert "| mlp | 70.00 ± 5.00<br>paper 79.18 ± 6.28 |" in text
     assert "not available" in text
@@ -87,7 +89,7 @@ def test_the_page_shows_ours_beside_the_paper(tmp_path: Path) -> None:
     ("mean", "expected"), [(80.0, "at or above"), (75.0, "within one std below"), (74.9, "**below**")]
 )
 def test_the_verdict_compares_a_mean_with_the_papers(mean: float, expected: str) -> None:
-    assert page.verdict(mean, 80.0, 5.0) == expected
+    assert page.verdict_against_paper(mean, 80.0, 5.0) == expected
 
 
 def test_the_figure_has_a_line_per_method_and_is_the_same_each_time(tmp_path: Path) -> None:
@@ -95,8 +97,8 @@ def test_the_figure_has_a_line_per_method_and_is_the_same_each_time(tmp_path: Pa
     for point in ablation.points(*ablation.STUDIES["figure-1"]):
         key = {"dataset": "chameleon", "method": point.method, "setting": point.setting, "value": point.value}
         table.append({**key, "mean": "60", "std": "1"})
-    figures.draw("chameleon", table, tmp_path / "a.svg")
-    figures.draw("chameleon", table, tmp_path / "b.svg")
+    figures.draw_ablation("chameleon", table, tmp_path / "a.svg")
+    figures.draw_ablation("chameleon", table, tmp_path / "b.svg")
     text = (tmp_path / "a.svg").read_text()
     assert text == (tmp_path / "b.svg").read_text()
     for colour in figures.COLOURS.values():

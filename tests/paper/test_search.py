@@ -16,9 +16,9 @@ from gpcn.paper.evaluations import Evaluations, Question
 from gpcn.paper.measurements import operators
 from gpcn.paper.reference.published import BASELINES
 from gpcn.paper.searches import recipe_search
-from gpcn.paper.searches.baseline_search import AUTHORS, baseline_plan, search_baseline
+from gpcn.paper.searches.baseline_search import AUTHORS, baseline_search_plan, search_baseline
 from gpcn.paper.searches.family_search import FamilySearch
-from gpcn.paper.searches.plans import family_plan
+from gpcn.paper.searches.plans import family_search_plan
 from gpcn.paper.searches.scoring import Scorer
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import crossed, probe
@@ -88,7 +88,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> Pretended:
 @pytest.mark.parametrize("model", BASELINES)
 def test_every_baseline_has_the_same_budget(model: str, pretended: Pretended) -> None:
     (recipe,) = recipe_search.find_recipes(model, "texas", pretended)
-    plan = baseline_plan(model, "texas", 300)
+    plan = baseline_search_plan(model, "texas", 300)
     started = 3 + plan.draws + plan.mutations
     assert f"best of {started} configurations" in recipe.how
     short, long = plan.epochs, 2 * plan.epochs
@@ -113,7 +113,7 @@ def test_every_baseline_starts_where_its_authors_do(pretended: Pretended) -> Non
 
 @pytest.mark.parametrize(("nodes", "widths"), [(300, {64, 256}), (30_000, {64})])
 def test_large_graphs_get_fewer_and_narrower_configurations(nodes: int, widths: set[int]) -> None:
-    plan = baseline_plan("mlp", "texas", nodes)
+    plan = baseline_search_plan("mlp", "texas", nodes)
     pretended = Pretended()
     search_baseline("mlp", Scorer("texas", plan, pretended))
     assert {q.config["hidden"] for q in pretended.questions} == widths
@@ -132,7 +132,7 @@ def test_the_family_gets_a_recipe_of_ours_and_what_the_paper_leaves_open(model: 
 
 
 def test_models_of_the_family_try_what_the_others_found(pretended: Pretended) -> None:
-    scorer = Scorer("texas", family_plan(300), pretended)
+    scorer = Scorer("texas", family_search_plan(300), pretended)
     searching = FamilySearch(scorer, directed=True)
     best = searching.first_round("gpcn").best.settings
     pretended.questions.clear()
@@ -146,7 +146,7 @@ def test_models_of_the_family_try_what_the_others_found(pretended: Pretended) ->
 def test_directions_are_tried_at_the_papers_settings_only_where_there_are_any(pretended: Pretended) -> None:
     for directed in (False, True):
         pretended.questions.clear()
-        FamilySearch(Scorer("texas", family_plan(300), pretended), directed=directed).open_settings("gpcn")
+        FamilySearch(Scorer("texas", family_search_plan(300), pretended), directed=directed).open_settings("gpcn")
         assert any(q.config["direction"] == "both" for q in pretended.questions) == directed
 
 
@@ -154,7 +154,7 @@ def test_a_dataset_that_is_not_here_is_a_row_that_says_so(
     pretended: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recipe_search, "is_available", lambda entry: False)
-    (row,) = recipe_search.find_all(["texas"], ["gpcn"], tmp_path / "recipes.json", evaluations=pretended)
+    (row,) = recipe_search.find_all_recipes(["texas"], ["gpcn"], tmp_path / "recipes.json", evaluations=pretended)
     assert "not available" in row["how"]
     assert not (tmp_path / "recipes.json").exists()
 
@@ -163,7 +163,7 @@ def test_a_dataset_that_is_not_here_is_a_row_that_says_so(
 def test_a_damaged_list_of_recipes_is_refused_in_a_sentence(text: str, pretended: Pretended, tmp_path: Path) -> None:
     (tmp_path / "recipes.json").write_text(text)
     with pytest.raises(CheckpointError, match="is not a list of recipes"):
-        recipe_search.find_all(["texas"], ["gcn"], tmp_path / "recipes.json", evaluations=pretended)
+        recipe_search.find_all_recipes(["texas"], ["gcn"], tmp_path / "recipes.json", evaluations=pretended)
 
 
 def test_the_same_search_asks_the_same_questions(pretended: Pretended) -> None:

@@ -22,8 +22,8 @@ from gpcn.preparation import encoders, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import Guess, Role
-from gpcn.preparation.scalars import Dates, Flags, Numbers
-from gpcn.preparation.symbols import MOST_LEVELS, Levels, Tags, Words
+from gpcn.preparation.scalar_encoders import Dates, Flags, Numbers
+from gpcn.preparation.text_encoders import MOST_LEVELS, Levels, Tags, Words
 
 PROSE = [
     "The river, the Harbour and the light.",
@@ -40,7 +40,7 @@ PROSE = [
 
 def fit(cells: Any, role: Role, scale: Any = "robust", **options: Any) -> Any:
     column = cells if isinstance(cells, pa.Array) else pa.array(cells)
-    return encoders.fit("c", column, Guess(role, "", options), scale)
+    return encoders.fit_encoder("c", column, Guess(role, "", options), scale)
 
 
 def encoded(encoder: Any, cells: Any) -> np.ndarray:
@@ -188,12 +188,12 @@ def test_flags_are_0_and_1_in_every_spelling() -> None:
 
 @pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
 def test_every_kind_of_text_in_arrow_is_read_alike(kind: pa.DataType) -> None:
-    from gpcn.preparation.roles import guess
+    from gpcn.preparation.roles import guess_role
 
     for cells in (["yes", "no", "yes"], ["a;b", "b;a", "a"], ["1.5", "n/a", "2"], ["2024-05-31", "", "2024-06-02"]):
         plain = pa.array(cells)
         other = plain.dictionary_encode() if pa.types.is_dictionary(kind) else plain.cast(kind)
-        assert guess("c", other) == guess("c", plain)
+        assert guess_role("c", other) == guess_role("c", plain)
         one, two = (Preparation.fit({"c": column}, declared={}) for column in (plain, other))
         assert one.feature_names == two.feature_names
         first, second = one.transform({"c": plain}, 3)[0], one.transform({"c": other}, 3)[0]
@@ -448,6 +448,6 @@ def test_a_damaged_preparation_is_refused_in_one_sentence(case: str) -> None:
 
 
 def test_numbers_of_a_column_are_nan_where_missing() -> None:
-    np.testing.assert_array_equal(values.numbers(pa.array(["1", "", "NA", "2.5"])), [1, np.nan, np.nan, 2.5])
-    assert values.numbers(pa.array(["1", "x"])) is None
+    np.testing.assert_array_equal(values.column_numbers(pa.array(["1", "", "NA", "2.5"])), [1, np.nan, np.nan, 2.5])
+    assert values.column_numbers(pa.array(["1", "x"])) is None
     assert Numbers.fit("c", np.array([np.nan]), "robust").median == 0

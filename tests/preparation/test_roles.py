@@ -27,7 +27,7 @@ def texts(*cells: str | None) -> pa.Array:
 
 
 def role(cells: Any, name: str = "column") -> str:
-    return roles.guess(name, cells if isinstance(cells, pa.Array) else pa.array(cells)).role
+    return roles.guess_role(name, cells if isinstance(cells, pa.Array) else pa.array(cells)).role
 
 
 NUMBERS = {
@@ -91,9 +91,9 @@ DATES = {
 
 @pytest.mark.parametrize("format", DATES)
 def test_dates_are_read_as_people_write_them(format: str) -> None:
-    guess = roles.guess("when", texts(*DATES[format], "", "n/a"))
+    guess = roles.guess_role("when", texts(*DATES[format], "", "n/a"))
     assert (guess.role, guess.options["format"]) == ("date", format)
-    assert roles.declared("date", texts(*DATES[format])).options["format"] == format
+    assert roles.declared_role("date", texts(*DATES[format])).options["format"] == format
 
 
 def test_fractions_of_a_second_are_dates_too() -> None:
@@ -121,9 +121,9 @@ TAGS = {
 @pytest.mark.parametrize("separator", TAGS)
 def test_several_values_in_a_cell_are_tags(separator: str) -> None:
     cells = texts(*TAGS[separator] * 20)
-    guess = roles.guess("colours", cells)
+    guess = roles.guess_role("colours", cells)
     assert (guess.role, guess.options) == ("tags", {"separator": separator})
-    assert roles.declared("tags", cells).options == {"separator": separator}
+    assert roles.declared_role("tags", cells).options == {"separator": separator}
 
 
 def test_lists_are_tags() -> None:
@@ -149,7 +149,7 @@ def test_long_entries_are_no_tags() -> None:
 def test_prose_names_and_categories_are_told_apart() -> None:
     assert role(texts(*(sentence(9) for _ in range(60)))) == "text"
     assert role(texts(*(f"person number {number}" for number in range(60)))) == "text"
-    names = roles.guess("who", texts(*(f"p{number}" for number in range(60))))
+    names = roles.guess_role("who", texts(*(f"p{number}" for number in range(60))))
     assert (names.role, names.reason) == ("id", "60 different texts in 60 rows are names, not categories")
     assert role(texts(*(f"p{number % 25}" for number in range(60)))) == "category"
     assert role(texts(*(f"p{number % 60}" for number in range(600)))) == "category"
@@ -157,9 +157,9 @@ def test_prose_names_and_categories_are_told_apart() -> None:
 
 
 def test_texts_that_say_nothing_are_constant() -> None:
-    same = roles.guess("version", texts("v2.1", "v2.1"))
+    same = roles.guess_role("version", texts("v2.1", "v2.1"))
     assert (same.role, same.reason) == ("constant", "every value is the same")
-    empty = roles.guess("note", texts("", "n/a", None, "--"))
+    empty = roles.guess_role("note", texts("", "n/a", None, "--"))
     assert (empty.role, empty.reason) == ("constant", "every value is missing")
     assert role(texts("v2.1", "")) == "category"
 
@@ -176,7 +176,7 @@ BROKEN = {
 def test_broken_numbers_are_a_mistake_rather_than_a_category(case: str) -> None:
     cells, row, cell, expected = BROKEN[case]
     with pytest.raises(MisfitError) as caught:
-        roles.guess("column", texts(*cells))
+        roles.guess_role("column", texts(*cells))
     assert (caught.value.row, caught.value.cell, caught.value.expected) == (row, cell, expected)
 
 
@@ -198,13 +198,13 @@ def test_a_column_that_is_not_what_the_user_says_is_refused(wanted: Any) -> None
 
 def test_numbers_that_are_no_flags_are_not_taken_as_flags() -> None:
     with pytest.raises(MisfitError, match="yes or no") as caught:
-        roles.declared("boolean", pa.array([0, 1, 7]))
+        roles.declared_role("boolean", pa.array([0, 1, 7]))
     assert (caught.value.row, caught.value.cell) == (2, "7")
 
 
 def test_dates_written_as_one_number_can_be_declared() -> None:
-    assert roles.declared("date", texts("20240531", "20230102")).options == {"format": "%Y%m%d"}
-    assert roles.declared("date", pa.array([20240531, 20230102])).options == {"format": "%Y%m%d"}
+    assert roles.declared_role("date", texts("20240531", "20230102")).options == {"format": "%Y%m%d"}
+    assert roles.declared_role("date", pa.array([20240531, 20230102])).options == {"format": "%Y%m%d"}
 
 
 @pytest.mark.parametrize("wanted", ["number", "category", "text", "tags", "id", "drop"])

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from gpcn import Columns, ConfigError, DataError, Graph, load, save, synthesize
 from gpcn.preparation import structure
-from gpcn.preparation.appended import with_structure
+from gpcn.preparation.appended import with_structure_features
 from tests.cli.test_cli import refused
 from tests.conftest import make_graph
 
@@ -59,7 +59,7 @@ def test_pagerank_of_a_star_reaches_its_centre() -> None:
 
 
 def test_cores_clustering_and_neighbours_are_networkx_s(friends: nx.Graph) -> None:
-    columns = structure.shape_columns(matrix(friends), directed=False)
+    columns = structure.link_structure_features(matrix(friends), directed=False)
     assert list(columns) == SHAPE[1:]
     np.testing.assert_allclose(np.expm1(columns["links: log core number"]), in_order(nx.core_number(friends)))
     np.testing.assert_allclose(columns["links: clustering"], in_order(nx.clustering(friends)), atol=1e-9)
@@ -70,7 +70,7 @@ def test_cores_clustering_and_neighbours_are_networkx_s(friends: nx.Graph) -> No
 
 
 def test_directed_links_are_mirrored_for_cores_and_triangles(follows: nx.DiGraph) -> None:
-    columns = structure.shape_columns(matrix(follows), directed=True)
+    columns = structure.link_structure_features(matrix(follows), directed=True)
     assert list(columns) == SHAPE
     mirrored = follows.to_undirected()
     np.testing.assert_allclose(np.expm1(columns["links: log core number"]), in_order(nx.core_number(mirrored)))
@@ -84,31 +84,31 @@ def test_the_share_of_links_that_are_returned_is_a_column(follows: nx.DiGraph) -
         else 0.0
         for node in sorted(follows)
     ]
-    columns = structure.shape_columns(matrix(follows), directed=True)
+    columns = structure.link_structure_features(matrix(follows), directed=True)
     np.testing.assert_allclose(columns["links: share reciprocated"], expected)
     assert max(expected) > 0
 
 
 def test_degrees_count_repeated_edges() -> None:
     ends = np.array([[0, 0, 1, 2], [1, 1, 2, 2]])
-    directed = structure.degree_columns(ends, 4, directed=True)
+    directed = structure.degree_features(ends, 4, directed=True)
     np.testing.assert_allclose(np.expm1(directed["links: log out-degree"]), [2, 1, 1, 0])
     np.testing.assert_allclose(np.expm1(directed["links: log in-degree"]), [0, 2, 2, 0])
-    undirected = structure.degree_columns(ends, 4, directed=False)
+    undirected = structure.degree_features(ends, 4, directed=False)
     assert list(undirected) == ["links: log degree"]
     np.testing.assert_allclose(np.expm1(undirected["links: log degree"]), [2, 3, 3, 0])
 
 
 def test_weights_are_summed_by_direction() -> None:
     weighted = sp.csr_array(np.array([[0, 2.5, 1], [0, 0, 4], [0, 0, 0]], dtype=np.float32))
-    columns = structure.shape_columns(weighted, directed=True)
+    columns = structure.link_structure_features(weighted, directed=True)
     np.testing.assert_allclose(np.expm1(columns["links: log weight out"]), [3.5, 4, 0], rtol=1e-6)
     np.testing.assert_allclose(np.expm1(columns["links: log weight in"]), [0, 2.5, 5], rtol=1e-6)
-    assert "links: log weight in" not in structure.shape_columns(weighted.maximum(weighted.T), directed=False)
+    assert "links: log weight in" not in structure.link_structure_features(weighted.maximum(weighted.T), directed=False)
 
 
 def test_a_graph_without_edges_has_plain_numbers() -> None:
-    columns = structure.shape_columns(sp.csr_array((3, 3), dtype=np.float32), directed=True)
+    columns = structure.link_structure_features(sp.csr_array((3, 3), dtype=np.float32), directed=True)
     assert all(np.isfinite(column).all() for column in columns.values())
     np.testing.assert_allclose(columns["links: log pagerank"], 0, atol=1e-9)
 
@@ -142,9 +142,9 @@ def test_a_dataset_takes_features_of_its_links(mirror: Path) -> None:
 
 def test_another_graph_is_scaled_like_the_first() -> None:
     first, second = (synthesize(nodes=size, degree=6, seed=size) for size in (100, 150))
-    fitted = with_structure(first, "degrees").preparation
+    fitted = with_structure_features(first, "degrees").preparation
     assert fitted is not None
-    alike, anew = with_structure(second, "degrees", fitted), with_structure(second, "degrees")
+    alike, anew = with_structure_features(second, "degrees", fitted), with_structure_features(second, "degrees")
     degree = np.log1p(np.diff(second.adjacency.indptr))
     expected = fitted.columns[0].encoder.encode_numbers(degree)[:, 0]  # type: ignore[union-attr]
     np.testing.assert_allclose(alike.features[:, -1], expected, atol=1e-6)

@@ -14,7 +14,7 @@ from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import tune
-from gpcn.workspace.paging import write_page
+from gpcn.workspace.report_page import write_report_page
 from tests.commands import in_process
 
 NASTY = "<img src=x onerror=alert(1)>"
@@ -69,7 +69,7 @@ def today(graph: Graph, folder: Path) -> Path:
         ),
         folder / "later.npz",
     )
-    write_page([folder / "runs" / "gpcn-link"], folder / "today.html", edges=str(folder / "later.npz"))
+    write_report_page([folder / "runs" / "gpcn-link"], folder / "today.html", edges=str(folder / "later.npz"))
     return folder / "today.html"
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from gpcn import ConfigError, Graph
-from gpcn.report.drift_section import section
+from gpcn.report.drift_section import drift_section
 from gpcn.report.materials import NewTablesMaterial
 from gpcn.workspace.folder import open_run
-from gpcn.workspace.paging import write_page
+from gpcn.workspace.report_page import write_report_page
 from tests.commands import in_process
 from tests.report.conftest import NASTY
 
@@ -32,7 +32,7 @@ def specs(html: str) -> dict[str, dict]:
 
 
 def test_the_section_says_what_predict_says(material: NewTablesMaterial, graph: Graph) -> None:
-    html, drift = section(material), material.predictions.drift
+    html, drift = drift_section(material), material.predictions.drift
     assert drift is not None
     assert (material.predictions.new_nodes, material.predictions.vanished_nodes) == (5, 25)
     notes = [note for note in material.predictions.notes if note.startswith("drift: ")]
@@ -53,22 +53,22 @@ def test_the_section_says_what_predict_says(material: NewTablesMaterial, graph: 
 
 def test_a_single_node_among_thousands_is_not_nothing(material: NewTablesMaterial) -> None:
     drift = {**(material.predictions.drift or {}), "unseen_levels": {"country": 1 / 3300, "city": 0.25}}
-    html = section(replace(material, predictions=replace(material.predictions, drift=drift)))
+    html = drift_section(replace(material, predictions=replace(material.predictions, drift=drift)))
     assert "below 0.1% of the nodes" in html
     assert "25.0% of the nodes" in html
 
 
 def test_names_are_text_and_can_be_left_out(material: NewTablesMaterial) -> None:
-    html = section(material)
+    html = drift_section(material)
     assert NASTY not in html
     assert html.count("&lt;img src=x onerror=alert(1)&gt;") >= 50
-    hidden = section(NewTablesMaterial("later.npz", "run", material.predictions, names_nodes=False))
+    hidden = drift_section(NewTablesMaterial("later.npz", "run", material.predictions, names_nodes=False))
     assert "nodes to look at first" not in hidden
 
 
 def test_tables_that_do_not_differ_are_said_to_be_alike(folder: Path) -> None:
     same = open_run(folder / "runs" / "gpcn-link").predict(str(folder / "graph.npz"))
-    assert "Nothing notable differs from the tables of training." in section(NewTablesMaterial("g", "run", same))
+    assert "Nothing notable differs from the tables of training." in drift_section(NewTablesMaterial("g", "run", same))
 
 
 def test_the_command_adds_the_section_for_a_comparison_too(folder: Path, today: Path, tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_the_command_adds_the_section_for_a_comparison_too(folder: Path, today: 
 def test_what_cannot_be_compared_is_one_sentence(folder: Path, today: Path, tmp_path: Path) -> None:
     later = str(folder / "later.npz")
     with pytest.raises(ConfigError, match="--edges is scored by a run, and .*graph.npz holds none; name a run, too"):
-        write_page([folder / "graph.npz"], tmp_path / "r.html", edges=later)
+        write_report_page([folder / "graph.npz"], tmp_path / "r.html", edges=later)
     with pytest.raises(ConfigError, match="--nodes can belong to one of them only; leave --graph out"):
-        write_page([folder / "runs"], tmp_path / "r.html", edges=later, graph="elsewhere.csv")
+        write_report_page([folder / "runs"], tmp_path / "r.html", edges=later, graph="elsewhere.csv")
     assert not (tmp_path / "r.html").exists()
 
 

@@ -13,14 +13,14 @@ from sklearn import metrics
 from gpcn import Graph, TrainConfig, report, save, synthesize, train
 from gpcn.explanation import explain, explain_class
 from gpcn.report import first_look, graph_picture, importance, ranking, run_section
-from gpcn.report.materials import RunMaterial, gather
+from gpcn.report.materials import RunMaterial, gather_materials
 from gpcn.training.predictions.threshold import best_f1_threshold, validation_nodes
 from gpcn.training.runs.run import Run
 from tests.report.conftest import CLASSES, NASTY
 
 
 def material(path: Path) -> RunMaterial:
-    (run,) = [material for material in gather([str(path)]) if isinstance(material, RunMaterial)]
+    (run,) = [material for material in gather_materials([str(path)]) if isinstance(material, RunMaterial)]
     return run
 
 
@@ -39,9 +39,9 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> RunMaterial:
 
 def test_curves_are_those_of_sklearn_with_the_threshold_that_predict_would_choose(two: RunMaterial) -> None:
     assert two.graph is not None
-    probabilities, labels = ranking.pooled(two.run, two.graph)
+    probabilities, labels = ranking.pooled_test_predictions(two.run, two.graph)
     likely = probabilities[:, 1]
-    roc, precision, gain = ranking.curves(two.run, two.graph)
+    roc, precision, gain = ranking.ranking_curves(two.run, two.graph)
     area = metrics.roc_auc_score(labels, likely)
     line = next(trace for trace in roc.data if trace["name"] == f"yes ({area:.3f})")
     assert np.trapezoid(line["y"], line["x"]) == pytest.approx(area, abs=0.01)
@@ -60,7 +60,7 @@ def test_curves_are_those_of_sklearn_with_the_threshold_that_predict_would_choos
 def test_more_classes_have_a_curve_each_and_no_threshold(folder: Path) -> None:
     run_material = material(folder / "runs" / "gpcn-link")
     assert run_material.graph is not None
-    for figure in ranking.curves(run_material.run, run_material.graph):
+    for figure in ranking.ranking_curves(run_material.run, run_material.graph):
         assert sum("line" in trace and trace["line"].get("dash") is None for trace in figure.data) == 3
         assert not [trace for trace in figure.data if trace["mode"] == "markers"]
 
@@ -68,18 +68,18 @@ def test_more_classes_have_a_curve_each_and_no_threshold(folder: Path) -> None:
 def test_one_class_among_test_nodes_has_no_curve(two: RunMaterial) -> None:
     assert two.graph is not None
     same = replace(two.graph, labels=np.zeros_like(two.graph.labels))
-    assert ranking.curves(two.run, same) == []
+    assert ranking.ranking_curves(two.run, same) == []
 
 
 def test_the_majority_is_a_tile_and_a_line(two: RunMaterial) -> None:
-    html = run_section.section(two)
+    html = run_section.run_section(two)
     assert "what class shares alone achieve on test nodes" in html
     assert '"name":"majority"' in html
 
 
 def test_features_by_class_are_those_of_explain_class(two: RunMaterial) -> None:
     assert two.graph is not None
-    bars, table = importance.importance(two)
+    bars, table = importance.importance_figures(two)
     account = explain_class([two.run], two.graph, "yes", top=10_000)
     expected = {feature["feature"]: feature["margin"] for feature in account["features"]}
     names = bars.layout["yaxis"]["ticktext"]
@@ -90,7 +90,7 @@ def test_features_by_class_are_those_of_explain_class(two: RunMaterial) -> None:
 
 
 def test_importance_by_gradients_says_that_it_is_approximate(folder: Path) -> None:
-    bars, _ = importance.importance(material(folder / "runs" / "mlp"))
+    bars, _ = importance.importance_figures(material(folder / "runs" / "mlp"))
     assert "approximate" in bars.about
     assert len(bars.data) == 1
 
@@ -126,7 +126,7 @@ def test_nodes_without_a_label_come_first_and_names_are_text(graph: Graph, folde
     assert listing.table.columns == ["node", "class", "probability", "why"]
     assert len(listing.table.rows) == int((graph.labels < 0).sum())
     assert all(row[0].text.startswith(NASTY) and row[1].text in CLASSES for row in listing.table.rows)
-    html = run_section.section(material(folder / "runs" / "gpcn-link"))
+    html = run_section.run_section(material(folder / "runs" / "gpcn-link"))
     assert "The nodes to look at first" in html
     assert "<img" not in html
 
@@ -144,12 +144,12 @@ def test_large_graphs_do_not_wait(two: RunMaterial, monkeypatch: pytest.MonkeyPa
     listing = first_look.first_look(two)
     assert listing is not None
     assert "it would take too long for so many" in listing.about
-    assert importance.importance(two) == []
+    assert importance.importance_figures(two) == []
 
 
 def test_a_small_graph_is_drawn_whole_and_always_alike(graph: Graph) -> None:
-    figure = graph_picture.picture(graph)
-    assert figure.spec == graph_picture.picture(graph).spec
+    figure = graph_picture.graph_picture(graph)
+    assert figure.spec == graph_picture.graph_picture(graph).spec
     nodes = [trace for trace in figure.data if trace["mode"] == "markers"]
     assert sum(len(trace["x"]) for trace in nodes) == graph.num_nodes
     assert {trace["name"] for trace in nodes} >= {"no label"}
@@ -161,11 +161,11 @@ def test_a_small_graph_is_drawn_whole_and_always_alike(graph: Graph) -> None:
 @pytest.mark.parametrize("directed", [False, True])
 def test_of_a_large_graph_a_sample_is_drawn(directed: bool) -> None:
     large = synthesize(nodes=20_000, degree=8, classes=9, directed=directed, splits=0)
-    sample = graph_picture.sample(large)
+    sample = graph_picture.sample_nodes(large)
     assert len(sample) == graph_picture.MOST_NODES == len(np.unique(sample))
     inner = large.adjacency[sample][:, sample]
     assert inner.nnz > len(sample) / 2, "nodes that are linked, not any"
-    figure = graph_picture.picture(large)
+    figure = graph_picture.graph_picture(large)
     assert "300 of 20,000 nodes" in figure.about
     assert any(trace["name"] == "other classes" for trace in figure.data)
 
@@ -173,15 +173,15 @@ def test_of_a_large_graph_a_sample_is_drawn(directed: bool) -> None:
 def test_a_graph_without_links_is_drawn() -> None:
     lonely = synthesize(nodes=30, degree=3, splits=0)
     without = replace(lonely, adjacency=lonely.adjacency * 0)
-    assert all(trace["mode"] == "markers" for trace in graph_picture.picture(without).data)
-    points = graph_picture.layout(30, np.zeros((2, 0), dtype=np.int64))
+    assert all(trace["mode"] == "markers" for trace in graph_picture.graph_picture(without).data)
+    points = graph_picture.spring_layout(30, np.zeros((2, 0), dtype=np.int64))
     assert np.isfinite(points).all()
 
 
 def test_linked_nodes_are_nearer_than_others() -> None:
     clusters = synthesize(nodes=80, classes=2, degree=8, homophily=1.0, splits=0)
     links = clusters.adjacency.tocoo()
-    points = graph_picture.layout(80, np.stack([links.row, links.col]).astype(np.int64))
+    points = graph_picture.spring_layout(80, np.stack([links.row, links.col]).astype(np.int64))
     linked = np.linalg.norm(points[links.row] - points[links.col], axis=1).mean()
     every = np.linalg.norm(points[:, None] - points[None], axis=2).mean()
     assert linked < 0.7 * every

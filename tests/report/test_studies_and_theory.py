@@ -12,20 +12,22 @@ import pytest
 from gpcn import Graph, report
 from gpcn.errors import CheckpointError, DataError
 from gpcn.report import study_section, theory_section
-from gpcn.report.materials import StudyMaterial, gather
+from gpcn.report.materials import StudyMaterial, gather_materials
 from gpcn.theory.document import TheoryDocument
 from gpcn.tuning.auto import auto
 from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.summary import describe
+from gpcn.tuning.summary import describe_study
 from tests.report.conftest import NASTY
 
 
 @pytest.fixture(scope="module")
 def studied(folder: Path) -> StudyMaterial:
     (study,) = [
-        material for material in gather([str(folder / "studies" / NASTY)]) if isinstance(material, StudyMaterial)
+        material
+        for material in gather_materials([str(folder / "studies" / NASTY)])
+        if isinstance(material, StudyMaterial)
     ]
     return study
 
@@ -65,10 +67,10 @@ def test_parallel_coordinates_lead_through_the_values_of_each_configuration(stud
 
 
 def test_the_study_section_has_what_show_has(folder: Path, studied: StudyMaterial) -> None:
-    summary = describe(Ledger.open(folder / "studies" / NASTY))
+    summary = describe_study(Ledger.open(folder / "studies" / NASTY))
     assert summary == studied.summary
     assert summary["states"]["diverged"] > 0
-    html = study_section.section(studied)
+    html = study_section.study_section(studied)
     assert f"{summary['best'][0]['score']:.2f}" in html
     assert f"{summary['states']['diverged']} diverged or failed" in html
     assert "lower lr or gamma" in html
@@ -86,12 +88,12 @@ def test_a_study_without_a_score_is_a_sentence(studied: StudyMaterial) -> None:
     history = [{**row, "score": None, "best": None, "state": "running"} for row in studied.summary["history"]]
     empty = {"best": [], "diverged": [], "importance": {}, "evaluations": 0, "seconds": 0.0, "history": history}
     states = {"complete": 0, "pruned": 0, "diverged": 0, "running": 24}
-    html = study_section.section(replace(studied, summary={**studied.summary, **empty, "states": states}))
+    html = study_section.study_section(replace(studied, summary={**studied.summary, **empty, "states": states}))
     assert "No configuration has a score yet" in html
     assert "<figure" not in html
     assert "24 more proposed" in html
     failed = {**empty, "states": {**states, "diverged": 24, "running": 0}, "diverged": studied.summary["diverged"]}
-    html = study_section.section(replace(studied, summary={**studied.summary, **failed}))
+    html = study_section.study_section(replace(studied, summary={**studied.summary, **failed}))
     assert "No configuration has a score: 24 diverged or failed" in html
 
 

@@ -112,7 +112,7 @@ def test_the_study_is_correlated_written_and_drawn(tmp_path: Path) -> None:
     assert row["corrected~gap"] == 1
     assert row["corrected~test"] == -1
     assert "| texas | 30 | +1.00 |" in theory.section(kept)
-    theory.draw(kept, tmp_path / "a.svg")
+    theory.draw_bound_against_gap(kept, tmp_path / "a.svg")
     assert "corrected bound" in (tmp_path / "a.svg").read_text()
     write(tmp_path / "theory.csv", theory.COLUMNS, table, theory.KEY)
     assert len(read(tmp_path / "theory.csv", theory.COLUMNS)) == 35
@@ -120,7 +120,7 @@ def test_the_study_is_correlated_written_and_drawn(tmp_path: Path) -> None:
 
 def test_the_bound_stands_beside_what_is_reached(tmp_path: Path) -> None:
     graph = synthesize(nodes=60, classes=3, degree=3, splits=1, seed=2)
-    measured = bound_and_reached(graph, complexity.config("agpcn-link"), 0, draws=2)
+    measured = bound_and_reached(graph, complexity.complexity_config("agpcn-link"), 0, draws=2)
     assert 0 < measured["reached"] < measured["corrected"]
     row = {"dataset": "texas", "model": "gpcn", "status": "", "seconds": 1, "commit": "abc", **measured}
     complexity.save([row], tmp_path)

@@ -11,7 +11,7 @@ import torch
 from gpcn import Graph, TrainConfig, random_splits, synthesize, to_pyg
 from gpcn.nn import NodeClassifier, inputs_of, zoo
 from gpcn.training.problem import Problem
-from gpcn.training.runs.splitrun import run_split
+from gpcn.training.runs.split_run import run_split
 
 MODELS = ("gpcn", "gpcn-link", "agpcn", "gcn", "h2gcn", "link", "linkx", "label-propagation")
 

@@ -15,18 +15,18 @@ from gpcn import ConfigError, Graph, TrainConfig, synthesize, train
 from gpcn.errors import TrainingError
 from gpcn.graph.metric_choice import default_metric, positive_class
 from gpcn.splits import random_splits
-from gpcn.training.probe import crossed, halves, probe
+from gpcn.training.probe import crossed, probe, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.scores.comparison import compare, compare_finished
 from gpcn.training.scores.evaluation import evaluate
 from gpcn.training.scores.metrics import (
-    can_be_scored,
-    check_fits,
+    check_metric_fits,
     definition,
     gain,
     majority_score,
+    metric_is_defined,
+    metric_share,
     score,
-    share,
     tensor_score,
 )
 from gpcn.training.trainer import Trainer, loss_and_score
@@ -69,7 +69,7 @@ def test_arrays_and_tensors_agree_with_scikit_learn(name: str, classes: int, pos
     tensors = torch.tensor(logits), torch.tensor(labels)
     probabilities = torch.softmax(tensors[0], 1).numpy()
     expected = by_scikit_learn(name, probabilities, labels, positive)
-    assert share(probabilities, labels, name, positive) == pytest.approx(expected)
+    assert metric_share(probabilities, labels, name, positive) == pytest.approx(expected)
     assert tensor_score(*tensors, name, positive).item() == pytest.approx(expected)
     assert loss_and_score(*tensors, name, positive)[1].item() == pytest.approx(expected)
     scale = 1 if name == "log_loss" else 100
@@ -84,9 +84,9 @@ def test_what_is_undefined_is_none_and_nan(name: str) -> None:
     logits, probabilities = torch.randn(5, 2), np.full((5, 2), 0.5)
     negatives = np.zeros(5, int)
     undefined = name in ("f1", "roc_auc", "average_precision")
-    assert (share(probabilities, negatives, name, 1) is None) == undefined
+    assert (metric_share(probabilities, negatives, name, 1) is None) == undefined
     assert math.isnan(tensor_score(logits, torch.tensor(negatives), name, 1).item()) == undefined
-    assert can_be_scored(negatives, name, 1) != undefined
+    assert metric_is_defined(negatives, name, 1) != undefined
     assert evaluate(probabilities[:0], negatives[:0], name, 1)["score"] is None
 
 
@@ -96,7 +96,7 @@ def test_the_mean_is_over_classes_that_are_present() -> None:
     probabilities = torch.softmax(torch.tensor(logits), 1).numpy()
     for name, reference in (("roc_auc", sk.roc_auc_score), ("average_precision", sk.average_precision_score)):
         expected = np.mean([reference(labels == c, probabilities[:, c]) for c in range(3)])
-        assert share(probabilities, labels, name) == pytest.approx(expected)
+        assert metric_share(probabilities, labels, name) == pytest.approx(expected)
         assert tensor_score(torch.tensor(logits), torch.tensor(labels), name).item() == pytest.approx(expected)
 
 
@@ -111,8 +111,8 @@ def test_unknown_metrics_and_a_single_class_are_refused() -> None:
     with pytest.raises(ConfigError, match="no metric called 'acuracy'.*accuracy"):
         definition("acuracy")
     with pytest.raises(ConfigError, match="two classes or more; found 1"):
-        check_fits("f1", 1)
-    check_fits("roc_auc", 5)
+        check_metric_fits("f1", 1)
+    check_metric_fits("roc_auc", 5)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_crossed_scores_of_a_loss_are_at_its_lowest() -> None:
 def test_halves_have_the_positive_class_where_f1_needs_it() -> None:
     labels = np.array([1] * 18 + [0] * 2)
     for number in range(20):
-        assert all((labels[half] == 0).any() for half in halves(labels, number, "f1", 0))
+        assert all((labels[half] == 0).any() for half in validation_halves(labels, number, "f1", 0))
 
 
 def test_a_validation_set_of_one_class_cannot_choose() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from gpcn import Graph, TrainConfig, synthesize, train
 from gpcn.errors import TrainingError
-from gpcn.training.processes import ahead, parallel
+from gpcn.training.processes import parallel, prestarted
 from gpcn.training.processes.parallel import Helpers
-from gpcn.training.runs import splitrun
+from gpcn.training.runs import split_run
 
 CONFIG = TrainConfig.of("gpcn", hidden=8, epochs=5)
 
@@ -34,21 +34,21 @@ def no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_process")
 def test_short_work_starts_no_process_by_default(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "START", 1e6)  # short on any machine
+    monkeypatch.setattr(prestarted, "START", 1e6)  # short on any machine
     assert len(train(graph, CONFIG, jobs=None)["splits"]) == 6
 
 
 @pytest.mark.usefixtures("no_process")
 def test_one_job_starts_no_process_however_long_it_takes(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "START", 0.0)
+    monkeypatch.setattr(prestarted, "START", 0.0)
     train(graph, CONFIG, jobs=1)
 
 
 def test_long_work_gets_help_and_gives_the_same(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "START", 0.0)
+    monkeypatch.setattr(prestarted, "START", 0.0)
     monkeypatch.setattr(parallel.os, "cpu_count", lambda: 2)
     here: list[int] = []
-    original = splitrun.run_split
+    original = split_run.run_split
 
     def slowly(training_graph: Graph, config: TrainConfig, number: int, *rest: object, **options: object) -> object:
         here.append(number)
@@ -56,7 +56,7 @@ def test_long_work_gets_help_and_gives_the_same(graph: Graph, monkeypatch: pytes
         return original(training_graph, config, number, *rest, **options)  # type: ignore[arg-type]
 
     alone = train(graph, CONFIG, jobs=1)["splits"]
-    monkeypatch.setattr(splitrun, "run_split", slowly)
+    monkeypatch.setattr(split_run, "run_split", slowly)
     shared = train(graph, CONFIG, jobs=None)["splits"]
     assert 0 in here
     assert len(here) < 6

@@ -9,9 +9,9 @@ import torch
 
 from gpcn import ConfigError, DataError, Graph, TrainConfig, TrainingError, synthesize, train
 from gpcn.nn import zoo
-from gpcn.nn.training_step import region
+from gpcn.nn.training_step import row_region
 from gpcn.training.problem import Problem, choose_device
-from gpcn.training.runs.splitrun import run_split
+from gpcn.training.runs.split_run import run_split
 from gpcn.training.trainer import Trainer
 
 
@@ -103,7 +103,7 @@ def test_the_metric_may_choose_the_epoch() -> None:
 @pytest.mark.parametrize("joined", [True, False])
 def test_without_dropout_there_is_one_forward_pass_per_epoch(joined: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With it there are two, which the pass written out does as one where feature layers are narrow."""
-    monkeypatch.setattr(region, "WIDEST_JOINED", region.WIDEST_JOINED if joined else 0)
+    monkeypatch.setattr(row_region, "WIDEST_JOINED", row_region.WIDEST_JOINED if joined else 0)
     for dropout, passes in ((0.0, 1), (0.3, 2)):
         by_autograd = trainer(heterophilous_graph(), model="gcn", dropout=dropout)
         written_out = trainer(heterophilous_graph(), model="gpcn", dropout=dropout)
@@ -243,11 +243,11 @@ def test_the_family_has_biases_on_tables_alone(prepared: bool, expected: dict[st
     from dataclasses import replace
 
     from gpcn.preparation.preparation import Preparation
-    from gpcn.training.usual import usual_settings
+    from gpcn.training.suitable_settings import suitable_settings
 
     of_tables = replace(heterophilous_graph(), preparation=Preparation((), {}) if prepared else None)
     for name in zoo.names():
-        assert usual_settings(of_tables, name) == (expected if zoo.entry(name).family == "gpcn" else {})
+        assert suitable_settings(of_tables, name) == (expected if zoo.entry(name).family == "gpcn" else {})
 
 
 def test_logits_are_there_for_the_nodes_that_are_judged() -> None:

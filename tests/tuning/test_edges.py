@@ -16,16 +16,16 @@ from gpcn import Graph, Split, load, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.training import probe as probes
 from gpcn.training.config import TrainConfig
-from gpcn.training.probe import halves, probe
+from gpcn.training.probe import probe, validation_halves
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
-from gpcn.tuning.ledger import Ledger, read_header
+from gpcn.tuning.ledger import Ledger, read_study_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.storage import location_of
-from gpcn.tuning.study import best, header, tune
-from gpcn.tuning.summary import describe
+from gpcn.tuning.storage import storage_location
+from gpcn.tuning.study import best, study_header, tune
+from gpcn.tuning.summary import describe_study
 from gpcn.tuning.tasks import Task
 from tests.commands import Answer, in_process
 
@@ -103,7 +103,7 @@ def test_nobody_who_failed_is_among_the_best_and_test_scores_are_of_the_last_run
     assert any(trial.failed for trial in ledger.trials)
     ranking = best(ledger)
     assert not [trial for trial, _, _ in ranking if trial.failed]
-    row = next(row for row in describe(ledger)["best"] if row["state"] == "complete" and row["select"] == "loss")
+    row = next(row for row in describe_study(ledger)["best"] if row["state"] == "complete" and row["select"] == "loss")
     assert row["test"] == 901.0  # splits 0 to 2 of nine epochs, and none of three
     assert row["splits"] == 3
 
@@ -134,7 +134,7 @@ def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
     graph = rare(positives, others)
     labels = graph.labels[graph.splits[0].val]
     for number in range(20):
-        first, second = halves(labels, number, "roc_auc")
+        first, second = validation_halves(labels, number, "roc_auc")
         assert {0, 1} == set(labels[first]) == set(labels[second])
         assert set(first) | set(second) == set(range(len(labels)))
     scores = probe(graph, TrainConfig.of("mlp", hidden=4, epochs=5), 0)
@@ -143,7 +143,7 @@ def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
 
 def test_halves_stay_what_they_were_where_they_can_be_scored() -> None:
     drawn = np.random.default_rng(3).permutation(11)
-    first, second = halves(np.arange(11) % 2, 3, "accuracy")
+    first, second = validation_halves(np.arange(11) % 2, 3, "accuracy")
     np.testing.assert_array_equal(np.concatenate([first, second]), drawn)
     assert len(first) == 5
 
@@ -168,7 +168,7 @@ def test_scores_that_do_not_exist_fail_or_are_left_out(tmp_path: Path) -> None:
     plan = Plan.of([0], 9, size=2)
     budget = Budget(configurations=2)
     ledger = tune(only_test, space(), plan, SerialExecutor(only_test), out=tmp_path / "test", budget=budget)
-    json.dumps(describe(ledger), allow_nan=False)
+    json.dumps(describe_study(ledger), allow_nan=False)
     assert not any(trial.failed for trial in Ledger.read(tmp_path / "test").trials)
     with pytest.raises(ConfigError, match="validation nodes of split 0 cannot choose by ROC-AUC"):
         tune(only_zero, space(), plan, SerialExecutor(only_zero), out=tmp_path / "val", budget=budget)
@@ -204,7 +204,7 @@ def test_minus_one_job_is_every_core() -> None:
 
 
 def damaged(change: Any) -> dict[str, Any]:
-    payload = {"format": 1} | json.loads(json.dumps(header(GRAPH, space(), Plan.of([0], 9), seed=0, source={})))
+    payload = {"format": 1} | json.loads(json.dumps(study_header(GRAPH, space(), Plan.of([0], 9), seed=0, source={})))
     change(payload)
     return payload
 
@@ -230,7 +230,7 @@ def damaged(change: Any) -> dict[str, Any]:
 def test_a_header_that_makes_no_sense_is_one_sentence(change: Any, tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text(json.dumps(damaged(change)))
     with pytest.raises(CheckpointError, match="study.json is damaged"):
-        read_header(tmp_path)
+        read_study_header(tmp_path)
 
 
 def test_records_that_make_no_sense_are_one_sentence(tmp_path: Path) -> None:
@@ -276,17 +276,17 @@ def test_resuming_remembers_budget_and_storage_and_takes_no_other_settings(tmp_p
     ["postgresql://anna:se/cret@h/x", "postgresql://anna:se@cret@h/x", "postgresql://h/x?password=secret", "se@cret"],
 )
 def test_no_password_is_ever_shown(url: str, tmp_path: Path) -> None:
-    shown = location_of(tmp_path, url)
+    shown = storage_location(tmp_path, url)
     assert "cret" not in shown.replace("se@cret", "") or url == "se@cret"
     assert "anna" not in shown
 
 
 def test_load_is_not_asked_for_a_graph_that_is_no_text(tmp_path: Path) -> None:
-    from gpcn.training.runs.source import load_again
+    from gpcn.training.runs.graph_source import reload_graph
 
     for source in ({"graph": 5}, {"graph": "g.npz", "nodes": 5}, {"graph": "g.npz", "random_splits": {"count": "x"}}):
         save(GRAPH, tmp_path / "g.npz")
         given = source | {"graph": str(tmp_path / "g.npz")} if source["graph"] == "g.npz" else source
         with pytest.raises(CheckpointError, match="is damaged"):
-            load_again(given, tmp_path)
+            reload_graph(given, tmp_path)
     assert load(tmp_path / "g.npz").num_nodes == 60

@@ -17,7 +17,7 @@ import pytest
 from gpcn import synthesize
 from gpcn.training.config import TrainConfig
 from gpcn.tuning.executors import RETRIES, Executor
-from gpcn.tuning.executors.local import LocalExecutor, SharedGraph, graph_from_file
+from gpcn.tuning.executors.local import LocalExecutor, SharedGraph, shared_graph_from_file
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.tasks import Evaluator, Task
 from tests.tuning.processes import below, cpu_seconds
@@ -81,7 +81,7 @@ def test_by_default_many_tasks_are_seen_to_last_from_the_second_on(
     expected: dict[tuple[int, int], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = LocalExecutor(GRAPH)
-    monkeypatch.setattr("gpcn.training.processes.ahead.START", 0.001)
+    monkeypatch.setattr("gpcn.training.processes.prestarted.START", 0.001)
     outcomes = executor.run(TASKS)
     first = [next(outcomes), next(outcomes)]
     assert executor._pool == []
@@ -179,7 +179,7 @@ def test_a_task_that_kills_every_worker_fails_and_the_others_go_on(monkeypatch: 
 
 def test_the_graph_is_mapped_and_not_copied() -> None:
     shared = SharedGraph(GRAPH)
-    graph = graph_from_file(shared.head, shared.path, shared.extents)
+    graph = shared_graph_from_file(shared.head, shared.path, shared.extents)
     np.testing.assert_array_equal(graph.labels, GRAPH.labels)
     assert graph.fingerprint() == GRAPH.fingerprint()
     assert not graph.adjacency.data.flags.owndata

@@ -21,7 +21,7 @@ from gpcn.tuning.lease import Lease
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import header, tune
+from gpcn.tuning.study import study_header, tune
 from tests.tuning import postgres
 
 PLAN = Plan.of([0], 4, size=3)
@@ -54,7 +54,7 @@ def space(hidden: int = 4) -> Space:
 def begun(graph: Graph, folder: Path, url: str) -> Ledger:
     """A study; those of one test are the same one, wherever their folders are."""
     seed = zlib.crc32(str(folder.parent).encode())
-    return Ledger.create(folder, header(graph, space(), PLAN, seed=seed, source=None), url)
+    return Ledger.create(folder, study_header(graph, space(), PLAN, seed=seed, source=None), url)
 
 
 def test_two_studies_of_one_graph_in_one_storage_stay_two(graph: Graph, tmp_path: Path, url: str) -> None:

@@ -17,10 +17,10 @@ from gpcn.nn.engine.memory import memory_limits
 from gpcn.training.problem import Problem
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.outcomes import checked_outcome, with_checksum
+from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import header
+from gpcn.tuning.study import study_header
 from gpcn.tuning.tasks import Task
 
 GRAPH = synthesize(nodes=60, classes=2, splits=1)
@@ -30,7 +30,7 @@ SCORED = {"loss": 50.0, "metric": 51.0, "test": {"loss": 49.0, "metric": None}, 
 def begun(folder: Path) -> Ledger:
     space = Space.of(["gpcn"])
     folder.mkdir(exist_ok=True)
-    ledger = Ledger.create(folder, header(GRAPH, space, Plan.of([0], 9), seed=0, source=None))
+    ledger = Ledger.create(folder, study_header(GRAPH, space, Plan.of([0], 9), seed=0, source=None))
     trial = ledger.add(0, 0, space.point("gpcn", {}))
     ledger.record(trial.task(0, 3), SCORED)
     return ledger
@@ -68,9 +68,9 @@ def test_an_edited_outcome_is_one_sentence(tmp_path: Path, change: Callable[[dic
 
 def test_outcomes_of_earlier_versions_have_no_checksum() -> None:
     assert checked_outcome(SCORED, "it") == SCORED
-    assert checked_outcome(with_checksum(SCORED), "it") == SCORED
+    assert checked_outcome(outcome_with_checksum(SCORED), "it") == SCORED
     failed = {"failed": "no", "seconds": 0.0}
-    assert checked_outcome(with_checksum(failed), "it") == failed
+    assert checked_outcome(outcome_with_checksum(failed), "it") == failed
 
 
 def test_a_full_disk_during_a_search_is_one_sentence(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from gpcn.errors import CheckpointError, ConfigError
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
-from gpcn.tuning.ledger import Ledger, read_header
+from gpcn.tuning.ledger import Ledger, read_study_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import best, tune
@@ -109,11 +109,11 @@ def test_kills_lose_nothing_and_repeat_nothing(graph_file: Path, tmp_path: Path)
 
 def test_a_second_driver_is_told_so(tmp_path: Path) -> None:
     space, plan = Space.of(["gpcn"], fixed={"hidden": 8}), Plan.of([0], 20, size=2)
-    from gpcn.files.locking import locked
+    from gpcn.files.locking import locked_folder
 
     executor = LocalExecutor(GRAPH, 1)
     try:
-        with locked(tmp_path / "s"), pytest.raises(CheckpointError, match="another process is working on"):
+        with locked_folder(tmp_path / "s"), pytest.raises(CheckpointError, match="another process is working on"):
             tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=2))
     finally:
         executor.close()
@@ -177,7 +177,7 @@ def test_bad_words_are_one_sentence(words: tuple[str, ...], expected: str, graph
 def test_a_damaged_header_is_one_sentence(text: str, tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text(text)
     with pytest.raises(CheckpointError, match="study.json"):
-        read_header(tmp_path)
+        read_study_header(tmp_path)
 
 
 def test_another_study_is_not_overwritten(tmp_path: Path) -> None:

@@ -17,22 +17,22 @@ from gpcn.utils import machine_memory as memory
 
 def test_there_is_some_and_the_variable_overrules_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(memory.VARIABLE, raising=False)
-    machine = memory.available()
+    machine = memory.available_memory()
     assert machine is None or machine > 0
     for text, size in (("8G", 8 << 30), ("500M", 500 << 20), ("1.5gib", 3 << 29), ("123", 123)):
         monkeypatch.setenv(memory.VARIABLE, text)
-        assert memory.available() == size
+        assert memory.available_memory() == size
     for text in ("much", "-1", "1e9", "9" * 400):
         monkeypatch.setenv(memory.VARIABLE, text)
         with pytest.raises(ConfigError, match="GPCN_MEMORY is"):
-            memory.available()
+            memory.available_memory()
 
 
 def test_a_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
     monkeypatch.delenv(memory.VARIABLE, raising=False)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1, 1))
-    assert memory.available() == 0
+    assert memory.available_memory() == 0
 
 
 def test_the_limit_of_a_container_counts(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
@@ -45,7 +45,7 @@ def test_the_limit_of_a_container_counts(tmp_path, monkeypatch: pytest.MonkeyPat
 
 
 def test_sizes_are_written_for_people() -> None:
-    assert [memory.readable(size) for size in (5, 1500, 2e6, 3.21e9, 4e12)] == [
+    assert [memory.readable_bytes(size) for size in (5, 1500, 2e6, 3.21e9, 4e12)] == [
         "5 bytes",
         "1.5 KB",
         "2 MB",

@@ -2,7 +2,7 @@
 
 import gc
 
-from gpcn.cli.stopping import stoppable
+from gpcn.cli.shared.stopping import stoppable
 
 __all__ = ["main"]
 

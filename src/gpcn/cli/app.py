@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gpcn.cli.guard import guarded
-from gpcn.cli.stopping import stop
+from gpcn.cli.shared.guard import guarded
+from gpcn.cli.shared.stopping import handle_stop_signal
 
 SUMMARIES = {
     "datasets": "List the benchmark datasets.",
@@ -110,7 +110,7 @@ def _invoke(words: list[str]) -> int:
 def main() -> None:
     """Run the command line; a failure is one sentence on stderr, with exit code 2 or, for a bug of gpcn, 1."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+        signal.signal(number, handle_stop_signal)
     code = guarded(_invoke, sys.argv[1:])
     if code:
         sys.exit(code)

@@ -11,23 +11,23 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli import elapsed
-from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, number, print_json, print_notes, safe
-from gpcn.cli.training_options import (
+from gpcn.cli.shared import elapsed_time
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.shared.output import console, escaped, number_text, print_json, print_notes
+from gpcn.cli.shared.training_options import (
     Jobs,
     MetricName,
     Seed,
     SplitNumbers,
     SplitOptions,
-    judge_by,
-    metric_note,
+    metric_choice_note,
     read_splits,
-    reading_notes,
+    table_reading_notes,
+    with_metric_option,
 )
 from gpcn.graph import Graph
-from gpcn.utils.text import printable
+from gpcn.utils.text import printable_text
 
 Budget = Annotated[str, typer.Option("--budget", metavar="5m", help="Time to choose and train: 90s, 5m, 1h.")]
 Refit = Annotated[
@@ -43,7 +43,7 @@ PortfolioFile = Annotated[
 ]
 
 
-@grouped
+@takes_option_groups
 def auto(
     graph: GraphArgument,
     options: GraphOptions,
@@ -68,10 +68,10 @@ def auto(
     """
     loaded = options.load(graph)
     if not json:
-        print_notes(reading_notes(loaded))
+        print_notes(table_reading_notes(loaded))
     origin = options.origin(graph)
     chosen_seed = 0 if seed is None else seed
-    loaded = judge_by(parts.split(loaded, origin, chosen_seed, quiet=json), origin, metric)
+    loaded = with_metric_option(parts.split(loaded, origin, chosen_seed, quiet=json), origin, metric)
     folder = out or Path("runs") / f"auto-{re.sub(r'[^A-Za-z0-9._-]+', '-', loaded.name) or 'graph'}"
     train_auto(
         loaded, folder, budget, read_splits(splits), jobs, chosen_seed, origin, json, refit=refit, portfolio=portfolio
@@ -92,7 +92,7 @@ def train_auto(
     portfolio: Path | None = None,
 ) -> None:
     """Choose, train, and say why."""
-    from gpcn.cli.ahead import started_ahead
+    from gpcn.cli.shared.early_workers import early_command_workers
     from gpcn.tuning.auto import auto as choose
     from gpcn.tuning.auto.portfolio import read_portfolio
     from gpcn.tuning.budget import Budget, read_seconds
@@ -101,7 +101,7 @@ def train_auto(
     seconds = read_seconds(budget)
     entries = None if portfolio is None else read_portfolio(portfolio)
     with (
-        started_ahead(workers_for(jobs) if Budget(seconds=seconds).lasts else 0),
+        early_command_workers(workers_for(jobs) if Budget(seconds=seconds).lasts else 0),
         closing(LocalExecutor(graph, jobs, begin_here=True)) as executor,
     ):
         result = choose(
@@ -109,7 +109,7 @@ def train_auto(
             executor,
             out=out,
             seconds=seconds,
-            spent=min(elapsed.seconds(), MOST_SPENT * seconds),
+            spent=min(elapsed_time.seconds_elapsed(), MOST_SPENT * seconds),
             splits=splits,
             seed=seed,
             source=source,
@@ -120,41 +120,44 @@ def train_auto(
     if json:
         print_json(result)
         return
-    show(result, out, metric_note(graph))
+    print_choice(result, out, metric_choice_note(graph))
 
 
 def event_log() -> Callable[[str], None]:
     """One line per event on stderr, with the seconds since the command began; a terminal is not needed."""
 
     def log(text: str) -> None:
-        print(f"[{elapsed.seconds():6.1f} s] {printable(text)}", file=sys.stderr, flush=True)
+        print(f"[{elapsed_time.seconds_elapsed():6.1f} s] {printable_text(text)}", file=sys.stderr, flush=True)
 
     return log
 
 
-def show(result: dict[str, Any], out: Path, note: str | None = None) -> None:
+def print_choice(result: dict[str, Any], out: Path, note: str | None = None) -> None:
     """The result for people."""
     from gpcn.training.scores.metrics import definition
 
     to, digits = console(), definition(result["metric"]).digits
-    mean, std = number(result["test_mean"], digits), number(result["test_std"], digits)
+    mean, std = number_text(result["test_mean"], digits), number_text(result["test_std"], digits)
     spread = "" if result["test_std"] is None else f" ± {std}"
-    to.print(f"chosen: {safe(result['chosen'])}", highlight=False)
+    to.print(f"chosen: {escaped(result['chosen'])}", highlight=False)
     to.print(
-        f"auto on {safe(result['graph'])}: {result['metric']} [bold]{mean}{spread}[/bold] on test nodes, "
+        f"auto on {escaped(result['graph'])}: {result['metric']} [bold]{mean}{spread}[/bold] on test nodes, "
         f"{result['configurations']} configurations in {result['seconds']:.0f} s",
         highlight=False,
     )
     expected = result["expected"]
     to.print(
-        f"expected before looking at test nodes: {number(expected['score'], digits)}, between "
-        f"{number(expected['low'], digits)} and {number(expected['high'], digits)}",
+        f"expected before looking at test nodes: {number_text(expected['score'], digits)}, between "
+        f"{number_text(expected['low'], digits)} and {number_text(expected['high'], digits)}",
         highlight=False,
     )
     if result["refitted"]:
         to.print("refitted on validation nodes too, for predictions; the scores above are from before", highlight=False)
     for text in result["warnings"]:
-        to.print(f"[bold]warning:[/bold] {safe(text)}", highlight=False)
+        to.print(f"[bold]warning:[/bold] {escaped(text)}", highlight=False)
     if note is not None:
-        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
-    to.print(f"kept in {safe(out)}; predictions: gpcn predict {safe(out)} --out predictions.csv", highlight=False)
+        to.print(f"[dim]note: {escaped(note)}[/dim]", highlight=False)
+    to.print(
+        f"kept in {escaped(out)}; predictions: gpcn predict {escaped(out)} --out predictions.csv",
+        highlight=False,
+    )

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import Json, Mirror, MovedGraph, Nodes
-from gpcn.cli.output import console, number, print_json, safe, table
-from gpcn.cli.training_options import Seed, Settings, read_settings
+from gpcn.cli.shared.options import Json, Mirror, MovedGraph, Nodes
+from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
+from gpcn.cli.shared.training_options import Seed, Settings, read_settings
 from gpcn.errors import ConfigError
 
 
@@ -53,7 +53,7 @@ def bound(
     if coefficients not in ("model", "binomial", "printed"):
         raise ConfigError(f"--coefficients is {coefficients!r}; expected model, binomial or printed")
     if out is not None:
-        documents.check_name(out)
+        documents.check_document_name(out)
     if (Path(what) / "config.json").is_file():
         if model is not None or settings or seed is not None:
             raise ConfigError(f"{what} is a run; --model, --set and --seed are for a graph that is still to be trained")
@@ -64,7 +64,7 @@ def bound(
         trained = _from_graph(what, model or "gpcn", read_settings(settings), seed or 0, split, mirror)
     document = _document(trained, of, coefficients, constant, delta, draws, with_density=out is not None)
     if out is not None:
-        documents.write(document, out)
+        documents.write_document(document, out)
     if json:
         print_json(document)
     else:
@@ -74,18 +74,18 @@ def bound(
 def _from_run(
     path: Path, split: int, mirror: Path | None, moved: str | None = None, nodes: Path | None = None
 ) -> dict[str, Any]:
-    from gpcn.distributed.assembled import assemble
+    from gpcn.distributed.assembled_run import assemble_run
     from gpcn.training.predictions.fitted import Fitted
+    from gpcn.training.runs.graph_source import reload_graph, relocated_source, source_of
     from gpcn.training.runs.run import Run
-    from gpcn.training.runs.source import load_again, relocated, source_of
 
-    assemble(path)
+    assemble_run(path)
     run = Run.open(path)
     (split_result,) = run.result([split])["splits"] or (None,)
     if split_result is None:
         raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
-    source = relocated(source_of(run.graph), moved, nodes)
-    graph = load_again(source, run.path, mirror=mirror, prepared=run.graph.get("preparation"))
+    source = relocated_source(source_of(run.graph), moved, nodes)
+    graph = reload_graph(source, run.path, mirror=mirror, prepared=run.graph.get("preparation"))
     _use_threads(graph, run.config)
     fitted = Fitted.of(run, graph)
     model, problem = fitted.model(split), fitted.problem
@@ -104,7 +104,7 @@ def _from_graph(
     from gpcn.training.config import TrainConfig
     from gpcn.training.problem import Problem
     from gpcn.training.scores.metrics import score
-    from gpcn.training.trainers import trainer_for
+    from gpcn.training.trainer_choice import trainer_for
 
     graph = load(name, mirror=mirror)
     if split >= len(graph.splits):
@@ -129,9 +129,9 @@ def _from_graph(
 def _use_threads(graph: Any, config: Any) -> None:
     import torch
 
-    from gpcn.training.processes.parallel import threads_for
+    from gpcn.training.processes.parallel import threads_per_split
 
-    torch.set_num_threads(threads_for(graph, config))
+    torch.set_num_threads(threads_per_split(graph, config))
 
 
 def _document(
@@ -195,7 +195,7 @@ def _document(
 def _show(document: dict[str, Any]) -> None:
     to = console()
     first, second = (document["bounds"][name] for name in ("printed", "corrected"))
-    rows = table("term", "as printed", "as the proof supports", numeric=("as printed", "as the proof supports"))
+    rows = plain_table("term", "as printed", "as the proof supports", numeric=("as printed", "as the proof supports"))
     for name in dict.fromkeys([*first["terms"], *second["terms"]]):
         cells = [f"{version['terms'][name]:,.4g}" if name in version["terms"] else "" for version in (first, second)]
         rows.add_row(name, *cells)
@@ -207,7 +207,10 @@ def _show(document: dict[str, Any]) -> None:
     rows.add_row(
         "test error ≤ train error +", *(f"{version['transductive']['gap']:,.4g}" for version in (first, second))
     )
-    to.print(f"{safe(document['model'])} on {safe(document['graph'])}, split {document['split']}", highlight=False)
+    to.print(
+        f"{escaped(document['model'])} on {escaped(document['graph'])}, split {document['split']}",
+        highlight=False,
+    )
     to.print(rows, highlight=False)
     constants = document["constants"]
     to.print(
@@ -218,7 +221,8 @@ def _show(document: dict[str, Any]) -> None:
     train, test = document["train_score"], document["test_score"]
     gap = None if train is None or test is None else train - test
     to.print(
-        f"measured: train {number(train, 2)}, test {number(test, 2)}, gap {number(gap, 2)} points", highlight=False
+        f"measured: train {number_text(train, 2)}, test {number_text(test, 2)}, gap {number_text(gap, 2)} points",
+        highlight=False,
     )
     if gap is None:
         to.print("[dim]note: a part of the split holds one class alone, so its score is undefined[/dim]")

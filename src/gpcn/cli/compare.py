@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json, comma_separated
-from gpcn.cli.output import console, number, print_json, print_notes, safe, table
-from gpcn.cli.training_options import (
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json, comma_separated
+from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
+from gpcn.cli.shared.training_options import (
     Device,
     Jobs,
     MetricName,
@@ -18,17 +18,17 @@ from gpcn.cli.training_options import (
     Settings,
     SplitNumbers,
     SplitOptions,
-    judge_by,
-    metric_note,
+    metric_choice_note,
     read_settings,
     read_splits,
-    reading_notes,
+    table_reading_notes,
+    with_metric_option,
 )
 
 MARK = " †"
 
 
-@grouped
+@takes_option_groups
 def compare(
     graph: GraphArgument,
     options: GraphOptions,
@@ -56,22 +56,22 @@ def compare(
 
     Example: [bold]gpcn compare texas --models mlp,gcn,gpcn --splits 0-4 --out runs/texas[/bold]
     """
-    from gpcn.cli.ahead import helpers_ahead
-    from gpcn.cli.progress import training_progress
+    from gpcn.cli.shared.early_workers import early_training_workers
+    from gpcn.cli.shared.progress import training_progress
     from gpcn.training.config import TrainConfig
     from gpcn.training.scores.comparison import MAJORITY
     from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
 
     loaded = options.load(graph)
     if not json:
-        print_notes(reading_notes(loaded))
+        print_notes(table_reading_notes(loaded))
     origin = options.origin(graph)
-    loaded = judge_by(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+    loaded = with_metric_option(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
     names = list(USUAL_MODELS) if models is None else comma_separated(models) or []
     chosen, numbers = read_settings(settings), read_splits(splits)
     epochs = {name: value for name, value in chosen.items() if name == "epochs"}
     configs = [TrainConfig.of(name, **epochs) for name in names if name != MAJORITY]
-    with helpers_ahead(loaded, configs, numbers, jobs):
+    with early_training_workers(loaded, configs, numbers, jobs):
         result = train_models(
             loaded,
             names,
@@ -87,22 +87,22 @@ def compare(
     if json:
         print_json(result)
     else:
-        show(result, metric_note(loaded))
+        print_comparison(result, metric_choice_note(loaded))
 
 
-def show(comparison: dict[str, Any], note: str | None = None) -> None:
+def print_comparison(comparison: dict[str, Any], note: str | None = None) -> None:
     """A row per model, best first, and what knowing only the class shares achieves."""
     from gpcn.training.scores.metrics import definition
 
     to, metric = console(), definition(comparison["metric"])
     numeric = ("test", "val", "seconds", "parameters")
-    rows = table("model", *numeric, "against the best on validation", numeric=numeric)
+    rows = plain_table("model", *numeric, "against the best on validation", numeric=numeric)
     for row in comparison["models"]:
-        test = f"{number(row['test_mean'], metric.digits)} ± {number(row['test_std'], metric.digits)}"
+        test = f"{number_text(row['test_mean'], metric.digits)} ± {number_text(row['test_std'], metric.digits)}"
         rows.add_row(
-            safe(row["model"]) + MARK * _is_idle(row),
+            escaped(row["model"]) + MARK * _is_idle(row),
             test,
-            number(row["val_mean"], metric.digits),
+            number_text(row["val_mean"], metric.digits),
             f"{row['seconds']:.1f}",
             f"{row['parameters']:,}",
             _against(row, metric.digits),
@@ -110,7 +110,7 @@ def show(comparison: dict[str, Any], note: str | None = None) -> None:
     to.print(rows, highlight=False)
     better = "" if metric.greater_is_better else ", lower is better"
     to.print(
-        f"{comparison['metric']} on {safe(comparison['graph'])}{better}; mean ± std over splits, test nodes",
+        f"{comparison['metric']} on {escaped(comparison['graph'])}{better}; mean ± std over splits, test nodes",
         highlight=False,
     )
     if comparison["chosen_on_validation"] is None:
@@ -122,7 +122,7 @@ def show(comparison: dict[str, Any], note: str | None = None) -> None:
     if any(_is_idle(row) for row in comparison["models"]):
         to.print(f"{MARK.strip()} no better than the majority", highlight=False)
     if note is not None:
-        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
+        to.print(f"[dim]note: {escaped(note)}[/dim]", highlight=False)
 
 
 def _is_idle(row: dict[str, Any]) -> bool:

@@ -8,17 +8,17 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, print_json, print_notes, safe
-from gpcn.cli.training_options import SplitOptions
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.shared.output import console, escaped, print_json, print_notes
+from gpcn.cli.shared.training_options import SplitOptions
 from gpcn.data import native
-from gpcn.data.tables.tables_out import write_tables
+from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 
 
-@grouped
+@takes_option_groups
 def convert(
     graph: GraphArgument,
     options: GraphOptions,
@@ -37,7 +37,7 @@ def convert(
     if name is not None:
         loaded = replace(loaded, name=name)
     write_graph(loaded, out)
-    report_written(loaded, out, json)
+    print_written(loaded, out, json)
 
 
 def write_graph(graph: Graph, out: Path) -> None:
@@ -45,16 +45,16 @@ def write_graph(graph: Graph, out: Path) -> None:
     if out.suffix == ".npz":
         native.write(graph, out)
     elif out.suffix == "" and out.name not in ("", "-") and not out.is_file():
-        write_tables(graph, out)
+        write_graph_tables(graph, out)
     else:
         raise ConfigError(f"cannot write to {out}; expected a name that ends in .npz, or a folder for CSV tables")
 
 
-def report_written(graph: Graph, out: Path, json: bool) -> None:
+def print_written(graph: Graph, out: Path, json: bool) -> None:
     """Say what was written where."""
     if json:
         sizes = {"nodes": graph.num_nodes, "edges": graph.num_edges, "splits": len(graph.splits)}
         print_json({"out": str(out), "name": graph.name, **sizes, "fingerprint": graph.fingerprint()})
     else:
-        console().print(f"{safe(graph)} → {safe(out)}", highlight=False)
+        console().print(f"{escaped(graph)} → {escaped(out)}", highlight=False)
         print_notes(graph.notes)

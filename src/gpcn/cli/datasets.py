@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpcn.cli.options import Json, Mirror
-from gpcn.cli.output import console, print_json, table
+from gpcn.cli.shared.options import Json, Mirror
+from gpcn.cli.shared.output import console, plain_table, print_json
 from gpcn.data.benchmarks import catalog
 from gpcn.data.benchmarks.loading import is_available
 
@@ -36,7 +36,7 @@ def datasets(json: Json = False, mirror: Mirror = None) -> None:
         print_json(rows)
         return
     numeric = ("nodes", "edges", "features", "classes", "splits")
-    shown = table("name", *numeric, "metric", "available", numeric=numeric)
+    shown = plain_table("name", *numeric, "metric", "available", numeric=numeric)
     for row in rows:
         where = "yes" if row["available"] else "by download" if row["downloadable"] else "by hand"
         shown.add_row(str(row["name"]), *(f"{row[key]:,}" for key in numeric), str(row["metric"]), where)

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.compare import show as show_comparison
+from gpcn.cli.compare import print_comparison as show_comparison
 from gpcn.cli.convert import write_graph
-from gpcn.cli.inspect import show as show_inspection
-from gpcn.cli.options import Json
-from gpcn.cli.output import console, print_json, safe
+from gpcn.cli.inspect import print_inspection as show_inspection
+from gpcn.cli.shared.options import Json
+from gpcn.cli.shared.output import console, escaped, print_json
 from gpcn.data.load import load
 from gpcn.data.synthetic import synthesize
 from gpcn.inspection import inspect
@@ -29,7 +29,7 @@ def demo(
     Example: [bold]gpcn demo --out /tmp/demo[/bold]
     """
     from gpcn import report
-    from gpcn.cli.progress import training_progress
+    from gpcn.cli.shared.progress import training_progress
     from gpcn.training.predictions import prediction
     from gpcn.training.runs.run import Run
     from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
@@ -44,7 +44,7 @@ def demo(
     if not json:
         to.print(
             f"A social network of {drawn.num_nodes:,} people in {drawn.num_classes} groups, made on the spot: people "
-            f"link to neighbouring\ngroups, rarely to their own. Written to {safe(folder)} as CSV and read back:\n",
+            f"link to neighbouring\ngroups, rarely to their own. Written to {escaped(folder)} as CSV and read back:\n",
             highlight=False,
         )
         show_inspection(facts, to)
@@ -67,9 +67,9 @@ def demo(
     show_comparison(comparison)
     to.print(
         f"\n{best}, the best on validation nodes, predicted the {len(predicted.nodes)} people without a label:\n"
-        f"{safe(table)} "
+        f"{escaped(table)} "
         f"({right:.0%} right; the demo knows, because it made them)\n\n"
-        f"All of it on one page, with what carries the predictions; open it in a browser:\n{safe(page)}\n\n"
+        f"All of it on one page, with what carries the predictions; open it in a browser:\n{escaped(page)}\n\n"
         "Now with your own files:\n"
         "  gpcn inspect edges.csv --nodes nodes.csv --label COLUMN\n"
         "  gpcn compare edges.csv --nodes nodes.csv --label COLUMN --random-splits 5 --out runs\n"

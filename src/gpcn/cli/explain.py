@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
-from gpcn.cli.output import console, print_json, print_notes, safe, table
+from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
+from gpcn.cli.shared.output import console, escaped, plain_table, print_json, print_notes
 from gpcn.errors import ConfigError
 
 WIDTH = 24
@@ -53,7 +53,7 @@ def explain(
     loaded = folder.graph_to_predict(graph, nodes)
     if node is None:
         account = folder.explain_class(str(label), loaded, split=split, top=top)
-        print_json(account) if json else show_class(account, console())
+        print_json(account) if json else print_class_explanation(account, console())
         return
     account = folder.explain(node, loaded, split=split, top=top)
     if picture is not None:
@@ -61,33 +61,35 @@ def explain(
 
         write_picture(folder.explain(node, loaded, split=split, top=REACH), loaded, picture)
         account["picture"] = str(picture)
-    print_json(account) if json else show(account, console())
+    print_json(account) if json else print_explanation(account, console())
 
 
-def show(account: dict[str, Any], to: Console) -> None:
+def print_explanation(account: dict[str, Any], to: Console) -> None:
     """The account for people."""
-    winner, other = safe(account["predicted"]), safe(account["runner_up"])
+    winner, other = escaped(account["predicted"]), escaped(account["runner_up"])
     to.print(
-        f"[bold]{safe(account['node'])}[/bold] of {safe(account['graph'])} is predicted [bold]{winner}[/bold], "
+        f"[bold]{escaped(account['node'])}[/bold] of {escaped(account['graph'])} is predicted [bold]{winner}[/bold], "
         f"{account['probability']:.1%} (next: {other}, {account['runner_up_probability']:.1%})\n"
-        f"{_truth(account)}; {safe(account['model'])}, split {account['split']} of {safe(account['run'])}\n"
+        f"{_truth(account)}; {escaped(account['model'])}, split {account['split']} of {escaped(account['run'])}\n"
         f"{_members(account)}",
         highlight=False,
     )
-    rows = table("part", f"for {winner}", f"lead over {other}", "", numeric=(f"for {winner}", f"lead over {other}"))
+    rows = plain_table(
+        "part", f"for {winner}", f"lead over {other}", "", numeric=(f"for {winner}", f"lead over {other}")
+    )
     longest = max(abs(part["margin"]) for part in account["parts"])
     for part in account["parts"]:
-        rows.add_row(safe(part["part"]), *_pair(part), _bar(part["margin"], longest))
+        rows.add_row(escaped(part["part"]), *_pair(part), _bar(part["margin"], longest))
     rows.add_row("sum", *_pair(account["sum"]), style="bold")
     to.print(rows, highlight=False)
     for sentence in account["sentences"][1:]:
-        to.print(safe(sentence), highlight=False)
+        to.print(escaped(sentence), highlight=False)
     if account["features"]:
         columns = (f"lead over {other}", "of its own", "of others")
-        features = table("feature", *columns, numeric=columns)
+        features = plain_table("feature", *columns, numeric=columns)
         for feature in account["features"]:
             values = (f"{feature[name]:+.3f}" for name in ("margin", "itself", "others"))
-            features.add_row(safe(feature["feature"]), *values)
+            features.add_row(escaped(feature["feature"]), *values)
         to.print("\nfeatures that count most", highlight=False)
         features.caption = _origins(account, "the lead")
         to.print(features, highlight=False)
@@ -95,18 +97,18 @@ def show(account: dict[str, Any], to: Console) -> None:
         to.print("\nnodes that count most, over all hops and links together", highlight=False)
         to.print(_neighbours(account["neighbours"], other), highlight=False)
     for source in account["sources"]:
-        behind = table("node", "label", "role", "for", "lead", numeric=("for", "lead"))
+        behind = plain_table("node", "label", "role", "for", "lead", numeric=("for", "lead"))
         for near in source["top"]:
-            name = safe(near["node"]) + (" (itself)" if near["itself"] else "")
-            behind.add_row(name, safe(near["label"] or "–"), near["role"] or "–", *_pair(near))
+            name = escaped(near["node"]) + (" (itself)" if near["itself"] else "")
+            behind.add_row(name, escaped(near["label"] or "–"), near["role"] or "–", *_pair(near))
         shown, reached = len(source["top"]), source["nodes"]
         to.print(
-            f"\n{safe(source['part'])}: {reached:,} node(s)" + (f", the {shown} that count most" * (shown < reached))
+            f"\n{escaped(source['part'])}: {reached:,} node(s)" + (f", the {shown} that count most" * (shown < reached))
         )
         to.print(behind, highlight=False)
     print_notes(account["notes"], to)
     if "picture" in account:
-        to.print(f"picture → {safe(account['picture'])}", highlight=False)
+        to.print(f"picture → {escaped(account['picture'])}", highlight=False)
 
 
 def _neighbours(nearest: list[dict[str, Any]], other: str) -> Table:
@@ -114,40 +116,42 @@ def _neighbours(nearest: list[dict[str, Any]], other: str) -> Table:
     columns = {f"lead over {other}": "margin"}
     if any(near["links"] for near in nearest):
         columns |= {"through hops": "hops", "by the link itself": "links"}
-    rows = table("node", "label", "role", *columns, numeric=tuple(columns))
+    rows = plain_table("node", "label", "role", *columns, numeric=tuple(columns))
     for near in nearest:
         values = (f"{near[name]:+.3f}" for name in columns.values())
-        rows.add_row(safe(near["node"]), safe(near["label"] or "–"), near["role"] or "–", *values)
+        rows.add_row(escaped(near["node"]), escaped(near["label"] or "–"), near["role"] or "–", *values)
     return rows
 
 
-def show_class(account: dict[str, Any], to: Console) -> None:
+def print_class_explanation(account: dict[str, Any], to: Console) -> None:
     """The account of a class for people."""
-    to.print(f"[bold]{safe(account['class'])}[/bold] of {safe(account['graph'])}", highlight=False)
-    whose = f"{safe(account['model'])}, split {account['split']} of {safe(account['run'])}"
+    to.print(f"[bold]{escaped(account['class'])}[/bold] of {escaped(account['graph'])}", highlight=False)
+    whose = f"{escaped(account['model'])}, split {account['split']} of {escaped(account['run'])}"
     to.print(f"{whose}\n{_members(account)}", highlight=False)
-    over = f"mean lead over {safe(account['over'])}"
-    rows = table("part", over, "", numeric=(over,))
+    over = f"mean lead over {escaped(account['over'])}"
+    rows = plain_table("part", over, "", numeric=(over,))
     longest = max(abs(part["margin"]) for part in account["parts"])
     for part in account["parts"]:
-        rows.add_row(safe(part["part"]), f"{part['margin']:+.3f}", _bar(part["margin"], longest))
+        rows.add_row(escaped(part["part"]), f"{part['margin']:+.3f}", _bar(part["margin"], longest))
     rows.add_row("sum", f"{account['lead']:+.3f}", style="bold")
     to.print(rows, highlight=False)
     for sentence in account["sentences"]:
-        to.print(safe(sentence), highlight=False)
+        to.print(escaped(sentence), highlight=False)
     if account["features"]:
         columns = ("mean lead", "directly", "through links")
-        features = table("feature", *columns, numeric=columns)
+        features = plain_table("feature", *columns, numeric=columns)
         for feature in account["features"]:
             shares = (feature[name] for name in ("margin", "directly", "through_links"))
-            features.add_row(safe(feature["feature"]), *("–" if share is None else f"{share:+.3f}" for share in shares))
+            features.add_row(
+                escaped(feature["feature"]), *("–" if share is None else f"{share:+.3f}" for share in shares)
+            )
         features.caption = _origins(account, "the mean lead")
         to.print("\nfeatures that count most", highlight=False)
         to.print(features, highlight=False)
-    typical = table("node", "label", "role", "probability", "lead", numeric=("probability", "lead"))
+    typical = plain_table("node", "label", "role", "probability", "lead", numeric=("probability", "lead"))
     for near in account["typical"]:
         values = f"{near['probability']:.1%}", f"{near['lead']:+.3f}"
-        typical.add_row(safe(near["node"]), safe(near["label"] or "–"), near["role"] or "–", *values)
+        typical.add_row(escaped(near["node"]), escaped(near["label"] or "–"), near["role"] or "–", *values)
     to.print("\nmost typical nodes: those whose parts are nearest to the mean", highlight=False)
     to.print(typical, highlight=False)
     print_notes(account["notes"], to)
@@ -158,7 +162,7 @@ def _members(account: dict[str, Any]) -> str:
     if account["model"] != "auto":
         return ""
     listed = ", ".join(
-        f"{member['share']:.0%} {safe(member['model'])} ({safe(member['run'])})" for member in account["members"]
+        f"{member['share']:.0%} {escaped(member['model'])} ({escaped(member['run'])})" for member in account["members"]
     )
     return f"members: {listed}\n"
 
@@ -173,7 +177,7 @@ def _truth(account: dict[str, Any]) -> str:
         return "its label is not known"
     verdict = "right" if account["label"] == account["predicted"] else "wrong"
     role = f", a {account['role']} node" if account["role"] else ""
-    return f"its label is {safe(account['label'])}, so that is {verdict}{role}"
+    return f"its label is {escaped(account['label'])}, so that is {verdict}{role}"
 
 
 def _pair(shares: dict[str, Any]) -> tuple[str, str]:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
-from gpcn.cli.output import console, print_json, print_notes, safe
+from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
+from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 
 
 def export(
@@ -36,6 +36,6 @@ def export(
     to = console()
     for program in about.get("members", [about]):
         whose = "the nodes of any graph" if program["any_graph"] else "the nodes of this graph alone"
-        what = f"{safe(program['model'])}, mean of {len(program['splits'])} split(s), for {whose}"
-        to.print(f"{what} → {safe(out / program.get('folder', '') / 'model.pt2')}", highlight=False)
+        what = f"{escaped(program['model'])}, mean of {len(program['splits'])} split(s), for {whose}"
+        to.print(f"{what} → {escaped(out / program.get('folder', '') / 'model.pt2')}", highlight=False)
         print_notes(program["notes"], to)

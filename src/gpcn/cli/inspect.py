@@ -7,16 +7,16 @@ from typing import Any
 
 from rich.console import Console
 
-from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, number, print_json, print_notes, safe, table
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
 from gpcn.inspection import inspect
 
 LARGEST_MATRIX = 12
 MOST_ALIKE = 12
 
 
-@grouped
+@takes_option_groups
 def inspect_graph(
     graph: GraphArgument,
     options: GraphOptions,
@@ -31,32 +31,32 @@ def inspect_graph(
     if json:
         print_json(facts)
     else:
-        show(facts, console())
+        print_inspection(facts, console())
 
 
-def show(facts: dict[str, Any], to: Console) -> None:
+def print_inspection(facts: dict[str, Any], to: Console) -> None:
     """The description for people."""
     direction = "directed" if facts["directed"] else "undirected"
-    to.print(f"[bold]{safe(facts['name'])}[/bold]", highlight=False)
+    to.print(f"[bold]{escaped(facts['name'])}[/bold]", highlight=False)
     lines = {
         "nodes": f"{facts['nodes']:,}" + (f" ({facts['unlabelled']:,} without a label)" if facts["unlabelled"] else ""),
         "edges": f"{facts['edges']:,} {direction}{', weighted' if facts['weighted'] else ''}, "
         f"mean degree {facts['degree']['mean']:.1f}, largest {facts['degree']['max']:,}",
         **_relations(facts),
         "features": f"{facts['features']:,} ({facts['features_stored']})",
-        "classes": f"{facts['classes']}: " + ", ".join(f"{safe(k)} {v:,}" for k, v in facts["class_counts"].items()),
+        "classes": f"{facts['classes']}: " + ", ".join(f"{escaped(k)} {v:,}" for k, v in facts["class_counts"].items()),
         "splits": _splits(facts),
         "metric": facts["metric"],
     }
-    sizes = table("", "")
+    sizes = plain_table("", "")
     sizes.show_header = False
     for key, text in lines.items():
         sizes.add_row(key, text)
     to.print(sizes, highlight=False)
-    measures = table("homophily", "value", numeric=("value",))
+    measures = plain_table("homophily", "value", numeric=("value",))
     for key in ("edge", "node", "class_insensitive", "adjusted"):
-        measures.add_row(key.replace("_", "-"), number(facts[f"{key}_homophily"]))
-    measures.add_row("label informativeness", number(facts["label_informativeness"]))
+        measures.add_row(key.replace("_", "-"), number_text(facts[f"{key}_homophily"]))
+    measures.add_row("label informativeness", number_text(facts["label_informativeness"]))
     to.print()
     to.print(measures, highlight=False)
     to.print(f"→ {facts['verdict']}", highlight=False)
@@ -67,13 +67,13 @@ def show(facts: dict[str, Any], to: Console) -> None:
         to.print()
         to.print(columns_table(facts["columns"]), highlight=False)
     for warning in facts["warnings"]:
-        to.print(f"[yellow]! {safe(warning)}[/yellow]", highlight=False)
+        to.print(f"[yellow]! {escaped(warning)}[/yellow]", highlight=False)
     print_notes(facts["notes"], to)
 
 
 def columns_table(columns: list[dict[str, Any]]) -> Any:
     """A row per column: what it is and what becomes of it; many columns alike are one row."""
-    rows = table("column", "role", "encoded", "features", "missing", numeric=("features", "missing"))
+    rows = plain_table("column", "role", "encoded", "features", "missing", numeric=("features", "missing"))
     for _, group in groupby(columns, key=lambda column: (column["role"], column["encoded"], column["reason"])):
         alike = list(group)
         shown = alike if len(alike) <= MOST_ALIKE else [_summary(alike)]
@@ -81,7 +81,13 @@ def columns_table(columns: list[dict[str, Any]]) -> Any:
             why = f": {column['reason']}" if column["encoded"] == "left out" and column["reason"] else ""
             missing = f"{column['missing']:.1%}" if column["missing"] else ""
             features = f"{column['features']:,}" if column["features"] else ""
-            rows.add_row(safe(column["column"]), column["role"], safe(column["encoded"] + why), features, missing)
+            rows.add_row(
+                escaped(column["column"]),
+                column["role"],
+                escaped(column["encoded"] + why),
+                features,
+                missing,
+            )
     return rows
 
 
@@ -93,7 +99,7 @@ def _summary(alike: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _relations(facts: dict[str, Any]) -> dict[str, str]:
-    kinds = ", ".join(f"{safe(name)} {count:,}" for name, count in facts["relations"].items())
+    kinds = ", ".join(f"{escaped(name)} {count:,}" for name, count in facts["relations"].items())
     return {"edge types": kinds} if kinds else {}
 
 
@@ -107,11 +113,13 @@ def _splits(facts: dict[str, Any]) -> str:
 def _directions(directions: dict[str, Any], to: Console) -> None:
     """What each direction tells, and what to set where one tells more."""
     numeric = ("nodes that have any", "node homophily", "label informativeness")
-    rows = table("neighbours", *numeric, numeric=numeric)
+    rows = plain_table("neighbours", *numeric, numeric=numeric)
     for name, meaning in (("out", "a node points to"), ("in", "that point to a node")):
         seen = directions[name]
         share = "–" if seen["coverage"] is None else f"{seen['coverage']:.0%}"
-        rows.add_row(f"{name}: {meaning}", share, number(seen["node_homophily"]), number(seen["label_informativeness"]))
+        rows.add_row(
+            f"{name}: {meaning}", share, number_text(seen["node_homophily"]), number_text(seen["label_informativeness"])
+        )
     to.print()
     to.print(rows, highlight=False)
     if directions["reciprocated"] is not None:
@@ -123,9 +131,9 @@ def _directions(directions: dict[str, Any], to: Console) -> None:
 def _compatibility(facts: dict[str, Any], to: Console) -> None:
     if facts["classes"] > LARGEST_MATRIX:
         return
-    names = [safe(name) for name in facts["class_counts"]]
+    names = [escaped(name) for name in facts["class_counts"]]
     to.print("\nshare of each class's edges that go to class …", highlight=False)
-    matrix = table("from", *names, numeric=tuple(names))
+    matrix = plain_table("from", *names, numeric=tuple(names))
     for name, row in zip(names, facts["compatibility"], strict=True):
         matrix.add_row(name, *(f"{value:.2f}" for value in row))
     to.print(matrix, highlight=False)

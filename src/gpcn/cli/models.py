@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.options import Json
-from gpcn.cli.output import console, print_json, safe, table
+from gpcn.cli.shared.options import Json
+from gpcn.cli.shared.output import console, escaped, plain_table, print_json
 
 
 def models(
@@ -25,9 +25,9 @@ def models(
         if json:
             print_json([entry.describe() for entry in entries])
             return
-        shown = table("name", "logits", "hyperparameters")
+        shown = plain_table("name", "logits", "hyperparameters")
         for entry in entries:
-            shown.add_row(entry.name, safe(entry.formula), ", ".join(h.name for h in entry.hyperparameters))
+            shown.add_row(entry.name, escaped(entry.formula), ", ".join(h.name for h in entry.hyperparameters))
         console().print(shown, highlight=False)
         return
     chosen = zoo.entry(name)
@@ -35,9 +35,9 @@ def models(
         print_json(chosen.describe())
         return
     to = console()
-    to.print(f"[bold]{chosen.name}[/bold]  {safe(chosen.formula)}\n{chosen.paper}\n", highlight=False)
-    shown = table("hyperparameter", "default", "allowed", "searched", "what it is")
+    to.print(f"[bold]{chosen.name}[/bold]  {escaped(chosen.formula)}\n{chosen.paper}\n", highlight=False)
+    shown = plain_table("hyperparameter", "default", "allowed", "searched", "what it is")
     for setting in chosen.hyperparameters:
         tried = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in setting.space) or "–"
-        shown.add_row(setting.name, str(setting.default), setting.expectation(), tried, safe(setting.about))
+        shown.add_row(setting.name, str(setting.default), setting.expectation(), tried, escaped(setting.about))
     to.print(shown, highlight=False)

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
-from gpcn.cli.output import console, print_json, print_notes, safe
-from gpcn.cli.steps import LogFormat, step_log
-from gpcn.cli.training_options import SplitNumbers, read_splits
+from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
+from gpcn.cli.shared.output import console, escaped, print_json, print_notes
+from gpcn.cli.shared.step_log import LogFormat, step_log
+from gpcn.cli.shared.training_options import SplitNumbers, read_splits
 from gpcn.errors import ConfigError
 
 
@@ -87,7 +87,7 @@ def predict(
     predictions.save(out, safe_csv=safe_csv)
     log(f"wrote {out}")
     notes = list(predictions.notes)
-    formulas = None if safe_csv else prediction.formula_note(predictions, out)
+    formulas = None if safe_csv else prediction.spreadsheet_formula_note(predictions, out)
     notes += [formulas] if formulas else []
     facts = {
         "out": str(out),
@@ -102,7 +102,7 @@ def predict(
         print_json(facts)
         return
     to = console()
-    to.print(f"{len(predictions.nodes):,} prediction(s) → {safe(out)}", highlight=False)
+    to.print(f"{len(predictions.nodes):,} prediction(s) → {escaped(out)}", highlight=False)
     if decision is not None:
         to.print(_sentence(decision), highlight=False)
     print_notes(notes, to)
@@ -112,4 +112,4 @@ def _sentence(decision: dict[str, Any]) -> str:
     """What the threshold did."""
     limit = "" if decision["threshold"] is None else f": probability of {decision['threshold']:.4f} or more"
     chosen = f" (F1 on validation nodes {decision['validation_f1']:.1%})" if "validation_f1" in decision else ""
-    return f"{decision['predicted_positive']:,} are predicted {safe(decision['positive'])}{limit}{chosen}"
+    return f"{decision['predicted_positive']:,} are predicted {escaped(decision['positive'])}{limit}{chosen}"

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import Json, Mirror, MovedGraph
-from gpcn.cli.output import console, print_json, safe
+from gpcn.cli.shared.options import Json, Mirror, MovedGraph
+from gpcn.cli.shared.output import console, escaped, print_json
 
 
 def report(
@@ -44,18 +44,21 @@ def report(
 
     Example: [bold]gpcn report runs/mine --edges new.csv --nodes people.csv --out today.html[/bold]
     """
-    from gpcn.workspace.paging import write_page
+    from gpcn.workspace.report_page import write_report_page
 
-    written = write_page(paths, out, edges=edges, nodes=nodes, graph=graph, mirror=mirror, names_nodes=not hide_nodes)
+    written = write_report_page(
+        paths, out, edges=edges, nodes=nodes, graph=graph, mirror=mirror, names_nodes=not hide_nodes
+    )
     if json:
         print_json(written)
     else:
-        show(written)
+        print_report_location(written)
 
 
-def show(written: dict[str, Any]) -> None:
+def print_report_location(written: dict[str, Any]) -> None:
     """Say what was written where."""
-    listed = ", ".join(f"{section['kind']} {safe(section['name'])}" for section in written["sections"])
+    listed = ", ".join(f"{section['kind']} {escaped(section['name'])}" for section in written["sections"])
     console().print(
-        f"{listed} → {safe(written['out'])} ({written['bytes'] / 1e6:.1f} MB; open it in a browser)", highlight=False
+        f"{listed} → {escaped(written['out'])} ({written['bytes'] / 1e6:.1f} MB; open it in a browser)",
+        highlight=False,
     )

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import Json
-from gpcn.cli.output import console, number, print_json, safe, table
-from gpcn.cli.training_options import Jobs, SplitNumbers, read_splits
+from gpcn.cli.shared.options import Json
+from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
+from gpcn.cli.shared.training_options import Jobs, SplitNumbers, read_splits
 from gpcn.errors import ConfigError, near_matches
 
 TABLES = ("table-1", "table-2", "table-3", "table-4")
@@ -51,7 +51,7 @@ def reproduce(
 
     Example: [bold]gpcn reproduce table-2 --datasets texas,cornell --models gpcn,agpcn[/bold]
     """
-    from gpcn.cli.progress import counting_progress
+    from gpcn.cli.shared.progress import counting_progress
     from gpcn.paper.evaluations import Evaluations
 
     if what not in TARGETS:
@@ -72,17 +72,17 @@ def reproduce(
 
 def _recipes(datasets: str | None, models: str | None, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     from gpcn.paper.measurements import operators
-    from gpcn.paper.measurements.reproduction import choose
+    from gpcn.paper.measurements.reproduction import choose_names
     from gpcn.paper.reference.published import DATASETS, METHODS
-    from gpcn.paper.searches.recipe_search import find_all
+    from gpcn.paper.searches.recipe_search import find_all_recipes
 
     graphs = tuple(dict.fromkeys((*DATASETS, *operators.DATASETS)))
     methods = tuple(dict.fromkeys((*METHODS, *operators.METHODS)))
     chosen = (
-        DATASETS if datasets is None else choose(datasets, graphs, "dataset"),
-        METHODS if models is None else choose(models, methods, "model"),
+        DATASETS if datasets is None else choose_names(datasets, graphs, "dataset"),
+        METHODS if models is None else choose_names(models, methods, "model"),
     )
-    return {"recipes": find_all(*chosen, folder / "recipes.json", **options)}
+    return {"recipes": find_all_recipes(*chosen, folder / "recipes.json", **options)}
 
 
 def _measure(
@@ -95,7 +95,7 @@ def _measure(
     options: dict[str, Any],
 ) -> dict[str, Any]:
     from gpcn.paper.measurements import ablation, complexity, learned, operators, theory
-    from gpcn.paper.measurements.reproduction import cells, choose, measure
+    from gpcn.paper.measurements.reproduction import choose_names, measure, recipe_cells
     from gpcn.paper.reference import published
     from gpcn.paper.reference.recipes import ORIGINS
     from gpcn.paper.results_page import page
@@ -106,41 +106,41 @@ def _measure(
     wanted = published.Table("all", "all", published.DATASETS) if what == "all" else published.TABLES.get(what)
     document: dict[str, Any] = {"rows": [], "ablation": []}
     if wanted is not None:
-        chosen = choose(datasets, wanted.datasets, "dataset"), choose(models, wanted.methods, "model")
-        measured = measure(cells(*chosen, ORIGINS if origin is None else (origin,)), splits=splits, **options)
+        chosen = choose_names(datasets, wanted.datasets, "dataset"), choose_names(models, wanted.methods, "model")
+        measured = measure(recipe_cells(*chosen, ORIGINS if origin is None else (origin,)), splits=splits, **options)
         measured.save(folder)
         document["rows"] = measured.table
     if what == "operators":
-        chosen = choose(datasets, operators.DATASETS, "dataset"), choose(models, operators.METHODS, "model")
+        chosen = choose_names(datasets, operators.DATASETS, "dataset"), choose_names(models, operators.METHODS, "model")
         measured = measure(operators.trained_cells(*chosen), splits=splits, **options)
         operators.save(measured, folder)
         document["rows"] = measured.table
     studies = ablation.studies(what)
     if studies:
         strict = what != "all"
-        among = choose(datasets, [study.dataset for study in studies], "dataset", strict=strict)
+        among = choose_names(datasets, [study.dataset for study in studies], "dataset", strict=strict)
         for study in filter(lambda study: study.dataset in among, studies):
-            points = ablation.points(study, choose(models, study.methods, "model", strict=strict), origin)
+            points = ablation.points(study, choose_names(models, study.methods, "model", strict=strict), origin)
             rows = ablation.measure(study, points, splits=splits or ablation.SPLITS, **options)
             ablation.save(study, rows, folder)
             document["ablation"] += rows
     if what in ("learned", "all"):
         strict = what != "all"
         chosen = (
-            choose(datasets, published.DATASETS, "dataset", strict=strict),
-            choose(models, learned.METHODS, "model", strict=strict),
+            choose_names(datasets, published.DATASETS, "dataset", strict=strict),
+            choose_names(models, learned.METHODS, "model", strict=strict),
         )
         document["learned"] = learned.measure(*chosen, splits=splits or learned.SPLITS, **options)
         learned.save(document["learned"], folder)
     if what in ("theory", "all"):
         measurable = tuple(dict.fromkeys((*theory.DATASETS, *complexity.DATASETS)))
-        among = choose(datasets, measurable, "dataset", strict=what != "all")
+        among = choose_names(datasets, measurable, "dataset", strict=what != "all")
         gaps = [name for name in among if name in theory.DATASETS]
         document["theory"] = theory.measure(gaps, splits=splits or theory.SPLITS, **options)
         theory.save(document["theory"], folder)
         document["complexity"] = complexity.measure([name for name in among if name in complexity.DATASETS], **options)
         complexity.save(document["complexity"], folder)
-    page.save(folder)
+    page.save_page(folder)
     return document
 
 
@@ -156,11 +156,11 @@ def _show(document: dict[str, Any], folder: Path) -> None:
     ):
         if document.get(kind):
             to.print(shown(document[kind]), highlight=False)
-    to.print(f"kept in {safe(folder)}", highlight=False)
+    to.print(f"kept in {escaped(folder)}", highlight=False)
 
 
 def _show_rows(rows: list[dict[str, Any]]) -> Any:
-    shown = table("dataset", "method", "recipe", "test", "paper", "difference", "note", numeric=("test", "paper"))
+    shown = plain_table("dataset", "method", "recipe", "test", "paper", "difference", "note", numeric=("test", "paper"))
     for row in rows:
         against = None if row["paper_mean"] is None or row.get("mean") is None else row["mean"] - row["paper_mean"]
         shown.add_row(
@@ -170,7 +170,7 @@ def _show_rows(rows: list[dict[str, Any]]) -> Any:
             _pair(row.get("mean"), row.get("std")),
             _pair(row["paper_mean"], row["paper_std"]),
             "" if against is None else f"{against:+.2f}",
-            safe(row.get("status") or _verdict(against, row["paper_std"])),
+            escaped(row.get("status") or _verdict(against, row["paper_std"])),
         )
     shown.caption = "✓ the recipe with the better validation score; mean ± std over splits, test nodes, percent"
     return shown
@@ -185,30 +185,30 @@ def _verdict(against: float | None, deviation: float | None) -> str:
 
 
 def _show_ablation(rows: list[dict[str, Any]]) -> Any:
-    shown = table("dataset", "method", "setting", "value", "test", "note", numeric=("value", "test"))
+    shown = plain_table("dataset", "method", "setting", "value", "test", "note", numeric=("value", "test"))
     for row in rows:
         pair = _pair(row["mean"], row["std"])
-        shown.add_row(row["dataset"], row["method"], row["setting"], str(row["value"]), pair, safe(row["status"]))
+        shown.add_row(row["dataset"], row["method"], row["setting"], str(row["value"]), pair, escaped(row["status"]))
     return shown
 
 
 def _show_learned(rows: list[dict[str, Any]]) -> Any:
-    shown = table("dataset", "method", "recipe", "μ start", "μ", "θ", numeric=("μ start", "μ"))
+    shown = plain_table("dataset", "method", "recipe", "μ start", "μ", "θ", numeric=("μ start", "μ"))
     for row in rows:
-        mix = [number(row.get(name), 3) for name in ("mu_start", "mu")]
+        mix = [number_text(row.get(name), 3) for name in ("mu_start", "mu")]
         shown.add_row(
-            row["dataset"], row["method"], row["recipe"], *mix, safe(row.get("status") or row.get("theta", ""))
+            row["dataset"], row["method"], row["recipe"], *mix, escaped(row.get("status") or row.get("theta", ""))
         )
     return shown
 
 
 def _show_theory(rows: list[dict[str, Any]]) -> Any:
     numeric = ("L", "γ", "μ", "bound", "train", "test", "gap", "energy")
-    shown = table("dataset", "model", *numeric[:4], "largest term", *numeric[4:], numeric=numeric)
+    shown = plain_table("dataset", "model", *numeric[:4], "largest term", *numeric[4:], numeric=numeric)
     for row in rows:
         setting = [row["dataset"], row["model"], *(f"{row[name]:g}" for name in ("layers", "gamma", "mu"))]
         if row.get("corrected") is None:
-            shown.add_row(*setting, "–", safe(row["status"]))
+            shown.add_row(*setting, "–", escaped(row["status"]))
             continue
         values = [f"{row['corrected']:.3g}", row["corrected_dominant"]]
         values += [f"{row[name]:.1f}" for name in ("train", "test", "gap")]
@@ -218,20 +218,20 @@ def _show_theory(rows: list[dict[str, Any]]) -> Any:
 
 def _show_complexity(rows: list[dict[str, Any]]) -> Any:
     numeric = ("reached", "corrected bound", "printed bound")
-    shown = table("dataset", "model", *numeric, numeric=numeric)
+    shown = plain_table("dataset", "model", *numeric, numeric=numeric)
     for row in rows:
         values = row["status"] or (f"{row['reached']:.3g}", f"{row['corrected']:.3g}", f"{row['printed']:.3g}")
-        shown.add_row(row["dataset"], row["model"], *((safe(values),) if isinstance(values, str) else values))
+        shown.add_row(row["dataset"], row["model"], *((escaped(values),) if isinstance(values, str) else values))
     return shown
 
 
 def _show_recipes(rows: list[dict[str, Any]]) -> Any:
-    shown = table("dataset", "method", "recipe", "validation", "settings", numeric=("validation",))
+    shown = plain_table("dataset", "method", "recipe", "validation", "settings", numeric=("validation",))
     for row in rows:
         settings = " ".join(f"{name}={value}" for name, value in row["settings"].items()) or row["how"]
-        shown.add_row(row["dataset"], row["model"], row["origin"], number(row["validation"], 2), safe(settings))
+        shown.add_row(row["dataset"], row["model"], row["origin"], number_text(row["validation"], 2), escaped(settings))
     return shown
 
 
 def _pair(mean: float | None, std: float | None) -> str:
-    return "–" if mean is None else f"{number(mean, 2)} ± {number(std, 2)}"
+    return "–" if mean is None else f"{number_text(mean, 2)} ± {number_text(std, 2)}"

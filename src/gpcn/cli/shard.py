@@ -7,18 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, print_json, print_notes, safe
-from gpcn.cli.progress import parts_progress
-from gpcn.cli.steps import LogFormat, step_log
-from gpcn.cli.training_options import MetricName, Seed, SplitOptions, judge_by
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.shared.output import console, escaped, print_json, print_notes
+from gpcn.cli.shared.progress import parts_progress
+from gpcn.cli.shared.step_log import LogFormat, step_log
+from gpcn.cli.shared.training_options import MetricName, Seed, SplitOptions, with_metric_option
 from gpcn.errors import ConfigError
 
 STREAMED = "4GB"
 
 
-@grouped
+@takes_option_groups
 def shard(
     graph: GraphArgument,
     options: GraphOptions,
@@ -67,7 +67,7 @@ def shard(
 
             origin = options.origin(graph)
             loaded = options.load(graph)
-            loaded = judge_by(splitting.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+            loaded = with_metric_option(splitting.split(loaded, origin, seed or 0, quiet=json), origin, metric)
             manifest = write(
                 loaded,
                 where,
@@ -86,8 +86,8 @@ def shard(
         return
     print_notes(notes)
     console().print(
-        f"{safe(manifest.graph['name'])}: {sizes['nodes']:,} nodes and {sizes['links']:,} links in {manifest.parts} "
-        f"part(s) → {safe(where)}; train: gpcn train {safe(where)} --engine ray --workers {manifest.parts}",
+        f"{escaped(manifest.graph['name'])}: {sizes['nodes']:,} nodes and {sizes['links']:,} links in {manifest.parts} "
+        f"part(s) → {escaped(where)}; train: gpcn train {escaped(where)} --engine ray --workers {manifest.parts}",
         highlight=False,
     )
     if orders and manifest.parts > 1:
@@ -113,7 +113,7 @@ def _stream(
 ) -> Any:
     from gpcn.data.load import find_pair
     from gpcn.distributed.sharding.joined_tables import Tables
-    from gpcn.distributed.sharding.table_database import files_of
+    from gpcn.distributed.sharding.table_database import matching_files
     from gpcn.distributed.sharding.table_shards import shard_tables
 
     if splitting.plan(0) is not None:
@@ -129,7 +129,7 @@ def _stream(
         raise ConfigError("tables are streamed with a table of nodes; name it with --nodes, or leave --memory out")
     columns = options.columns()
     name = Path(graph).resolve().name.split(".")[0].replace("*", "") or Path(graph).resolve().parent.name
-    tables = Tables(files_of(edge_pattern, "edges"), files_of(node_pattern, "nodes"), columns, name)
+    tables = Tables(matching_files(edge_pattern, "edges"), matching_files(node_pattern, "nodes"), columns, name)
     return shard_tables(
         tables, out, parts, memory=memory, source=options.origin(graph), metric=metric, progress=progress, log=log
     )

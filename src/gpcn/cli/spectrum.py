@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.options import Json, Mirror
-from gpcn.cli.output import console, print_json, safe, table
+from gpcn.cli.shared.options import Json, Mirror
+from gpcn.cli.shared.output import console, escaped, plain_table, print_json
 from gpcn.errors import ConfigError
 
 
@@ -44,15 +44,15 @@ def spectrum(
     from gpcn.theory import document as documents
     from gpcn.theory import spectrum as theory
     from gpcn.theory.quantities import normalized
-    from gpcn.training.renamed import merge
+    from gpcn.training.former_settings import merge_former_settings
 
     if of not in ("singular", "eigen"):
         raise ConfigError(f"--of is {of!r}; expected singular or eigen")
     if out is not None:
-        documents.check_name(out)
+        documents.check_document_name(out)
     options = (("direction", direction), ("symmetrize", symmetrize or None))
     given = {name: value for name, value in options if value is not None}
-    reading = check_direction(merge({"direction": "out"}, given)["direction"])
+    reading = check_direction(merge_former_settings({"direction": "out"}, given)["direction"])
     kind: Any = of
     how: dict[str, Any] = {"method": method, "probes": probes}
     loaded = load(graph, mirror=mirror, require_labels=False)
@@ -74,7 +74,7 @@ def spectrum(
         "figure": None if figure is None else str(figure),
     }
     if density is not None and out is not None:
-        documents.write(document | {"density": density.describe()}, out)
+        documents.write_document(document | {"density": density.describe()}, out)
     if json:
         print_json(document)
     else:
@@ -84,10 +84,13 @@ def spectrum(
 def _show(document: dict[str, Any]) -> None:
     to = console()
     what = "singular values" if document["of"] == "singular" else "eigenvalue moduli"
-    to.print(f"{safe(document['graph'])}, {document['nodes']:,} nodes: sums of powers of {what} of Ā", highlight=False)
-    rows = table("k", "Σ|λ|^k", "within", numeric=("k", "Σ|λ|^k", "within"))
+    to.print(
+        f"{escaped(document['graph'])}, {document['nodes']:,} nodes: sums of powers of {what} of Ā",
+        highlight=False,
+    )
+    rows = plain_table("k", "Σ|λ|^k", "within", numeric=("k", "Σ|λ|^k", "within"))
     for k, (value, error) in enumerate(zip(document["power_sums"], document["errors"], strict=True)):
         if k:
             rows.add_row(str(k), f"{value:,.6g}", f"± {error:.2g}" if error else "exact")
     to.print(rows, highlight=False)
-    to.print(document["method"] + (f"; density in {safe(document['figure'])}" if document["figure"] else ""))
+    to.print(document["method"] + (f"; density in {escaped(document['figure'])}" if document["figure"] else ""))

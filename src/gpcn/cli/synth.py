@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.convert import report_written, write_graph
-from gpcn.cli.options import Json, option_given_besides
-from gpcn.cli.output import console, print_json, safe
+from gpcn.cli.convert import print_written, write_graph
+from gpcn.cli.shared.options import Json, option_given_besides
+from gpcn.cli.shared.output import console, escaped, print_json
 from gpcn.data.presets import preset as find_preset
 from gpcn.data.presets import write_preset
 from gpcn.data.synthetic import synthesize
@@ -75,7 +75,7 @@ def synth(
         seed=seed,
     )
     write_graph(graph, out)
-    report_written(graph, out, json)
+    print_written(graph, out, json)
 
 
 def _refuse_dials(context: typer.Context, preset: str) -> None:
@@ -96,10 +96,10 @@ def _write_tables(name: str, out: Path, nodes: int | None, seed: int, json: bool
         return
     to = console()
     to.print(
-        f"{sizes[0]:,} rows in {safe(out / chosen.node_file)}, {sizes[1]:,} in {safe(out / chosen.edge_file)}, next "
-        f"month's in {safe(out / 'next')}; go on with:",
+        f"{sizes[0]:,} rows in {escaped(out / chosen.node_file)}, {sizes[1]:,} in {escaped(out / chosen.edge_file)}, "
+        f"next month's in {escaped(out / 'next')}; go on with:",
         highlight=False,
         soft_wrap=True,
     )
     for command in (compare, predict):
-        to.print(f"  {safe(command)}", highlight=False, soft_wrap=True)
+        to.print(f"  {escaped(command)}", highlight=False, soft_wrap=True)

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.auto import Refit, train_auto
-from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.output import console, number, print_json, print_notes, safe, table
-from gpcn.cli.training_options import (
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
+from gpcn.cli.shared.training_options import (
     ConfigFile,
     Device,
     Jobs,
@@ -20,16 +20,16 @@ from gpcn.cli.training_options import (
     Settings,
     SplitNumbers,
     SplitOptions,
-    judge_by,
-    metric_note,
+    metric_choice_note,
     read_settings,
     read_splits,
-    reading_notes,
+    table_reading_notes,
+    with_metric_option,
 )
 from gpcn.errors import ConfigError
 
 
-@grouped
+@takes_option_groups
 def train(
     graph: GraphArgument,
     options: GraphOptions,
@@ -88,13 +88,13 @@ def train(
 
     Example: [bold]gpcn train texas --model gpcn --set hidden=512 --set layers=1 --splits 0-9 --out runs/texas[/bold]
     """
-    from gpcn.cli.ahead import helpers_ahead
-    from gpcn.cli.progress import training_progress
+    from gpcn.cli.shared.early_workers import early_training_workers
+    from gpcn.cli.shared.progress import training_progress
     from gpcn.training.config import TrainConfig
-    from gpcn.training.renamed import merge
+    from gpcn.training.former_settings import merge_former_settings
     from gpcn.training.runs.run import Run
     from gpcn.training.runs.training import train as run
-    from gpcn.training.usual import usual_settings
+    from gpcn.training.suitable_settings import suitable_settings
     from gpcn.tuning.budget import read_seconds
 
     if model == "auto" and (settings or config or recipe):
@@ -105,12 +105,12 @@ def train(
         raise ConfigError("--refit is for --model auto; leave it out, or have the model chosen with --model auto")
     changes: dict[str, Any] = read_settings(settings)
     if recipe is not None:
-        changes = merge(_recipe_settings(model or "gpcn", graph, recipe), changes)
+        changes = merge_former_settings(_recipe_settings(model or "gpcn", graph, recipe), changes)
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     resolved = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
     if (engine, workers, address, log_format) != (None, None, None, None):
-        from gpcn.cli.cluster_training import train_parts
+        from gpcn.cli.shared.part_training import train_parts
 
         chosen = None if config or recipe else changes
         numbers = read_splits(splits)
@@ -120,11 +120,11 @@ def train(
         return
     loaded = options.load(graph)
     if not json:
-        print_notes(reading_notes(loaded))
+        print_notes(table_reading_notes(loaded))
     origin = options.origin(graph)
     if config is None and recipe is None:
-        resolved = TrainConfig.of(**{**usual_settings(loaded, resolved.model), **changes})
-    loaded = judge_by(parts.split(loaded, origin, resolved.seed, quiet=json), origin, metric)
+        resolved = TrainConfig.of(**{**suitable_settings(loaded, resolved.model), **changes})
+    loaded = with_metric_option(parts.split(loaded, origin, resolved.seed, quiet=json), origin, metric)
     if model == "auto":
         if out is None:
             raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
@@ -132,7 +132,7 @@ def train(
         return
     numbers = read_splits(splits)
     with (
-        helpers_ahead(loaded, [resolved], numbers, jobs),
+        early_training_workers(loaded, [resolved], numbers, jobs),
         training_progress(resolved.model, loaded.metric) as tick,
     ):
         result = run(
@@ -151,7 +151,7 @@ def train(
     if json:
         print_json(result)
     else:
-        show(result, out, metric_note(loaded))
+        print_training_result(result, out, metric_choice_note(loaded))
         print_notes(() if out is None else Run.open(out).notes)
 
 
@@ -166,27 +166,32 @@ def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
     return dict(chosen.settings)
 
 
-def show(result: dict[str, Any], out: str | Path | None, note: str | None = None) -> None:
+def print_training_result(result: dict[str, Any], out: str | Path | None, note: str | None = None) -> None:
     """A row per split and the mean."""
     from gpcn.training.scores.metrics import definition
 
     to, digits = console(), definition(result["metric"]).digits
-    rows = table("split", "test", "val", "epochs", "seconds", numeric=("split", "test", "val", "epochs", "seconds"))
+    rows = plain_table(
+        "split", "test", "val", "epochs", "seconds", numeric=("split", "test", "val", "epochs", "seconds")
+    )
     for split in result["splits"]:
         rows.add_row(
             str(split["split"]),
-            number(split["test"], digits),
-            number(split["val"], digits),
+            number_text(split["test"], digits),
+            number_text(split["val"], digits),
             str(split["epochs"]),
             f"{split['seconds']:.1f}",
         )
     to.print(rows, highlight=False)
-    mean, std = number(result["test_mean"], digits), number(result["test_std"], digits)
+    mean, std = number_text(result["test_mean"], digits), number_text(result["test_std"], digits)
     to.print(
-        f"{safe(result['model'])} on {safe(result['graph'])}: {result['metric']} [bold]{mean} ± {std}[/bold]",
+        f"{escaped(result['model'])} on {escaped(result['graph'])}: {result['metric']} [bold]{mean} ± {std}[/bold]",
         highlight=False,
     )
     if note is not None:
-        to.print(f"[dim]note: {safe(note)}[/dim]", highlight=False)
+        to.print(f"[dim]note: {escaped(note)}[/dim]", highlight=False)
     if out is not None:
-        to.print(f"kept in {safe(out)}; predictions: gpcn predict {safe(out)} --out predictions.csv", highlight=False)
+        to.print(
+            f"kept in {escaped(out)}; predictions: gpcn predict {escaped(out)} --out predictions.csv",
+            highlight=False,
+        )

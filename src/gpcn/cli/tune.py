@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpcn.cli.grouped import grouped
-from gpcn.cli.options import GraphOptions, Json, option_given_besides
-from gpcn.cli.output import console, number, print_json, print_notes, safe, table
-from gpcn.cli.training_options import (
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import GraphOptions, Json, option_given_besides
+from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
+from gpcn.cli.shared.training_options import (
     MetricName,
     Seed,
     Settings,
     SplitNumbers,
     SplitOptions,
-    judge_by,
     read_settings,
     read_splits,
+    with_metric_option,
 )
 from gpcn.errors import ConfigError
 from gpcn.tuning import require_search
@@ -32,7 +32,7 @@ DEFAULT = "100"  # configurations
 ANY_TIME = {"graph", "budget", "resume", "show", "engine", "address", "jobs", "storage", "json", "mirror"}
 
 
-@grouped
+@takes_option_groups
 def tune(
     context: typer.Context,
     options: GraphOptions,
@@ -75,13 +75,13 @@ def tune(
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
     require_search("gpcn tune")
-    from gpcn.training.runs.source import load_again, source_of
+    from gpcn.training.runs.graph_source import reload_graph, source_of
     from gpcn.tuning.budget import read_budget
-    from gpcn.tuning.ledger import Ledger, read_header
-    from gpcn.tuning.request import StudyRequest, check_location, last_request
+    from gpcn.tuning.ledger import Ledger, read_study_header
+    from gpcn.tuning.request import StudyRequest, check_study_location, last_request
     from gpcn.tuning.schedule import Plan
-    from gpcn.tuning.study import header
-    from gpcn.tuning.summary import describe
+    from gpcn.tuning.study import study_header
+    from gpcn.tuning.summary import describe_study
 
     if engine not in ENGINES:
         raise ConfigError(f"--engine is {engine!r}; expected local or ray")
@@ -92,13 +92,13 @@ def tune(
     existing = resume or show
     if existing is not None:
         _refuse_what_a_study_has(context, existing)
-        check_location(existing, storage)
+        check_study_location(existing, storage)
     if show is not None:
-        _report(describe(Ledger.read(show, storage)), show, json)
+        _report(describe_study(Ledger.read(show, storage)), show, json)
         return
     if resume is not None:
-        folder, description = resume, read_header(resume)
-        loaded = load_again(source_of(description["graph"]), resume, mirror=options.mirror)
+        folder, description = resume, read_study_header(resume)
+        loaded = reload_graph(source_of(description["graph"]), resume, mirror=options.mirror)
         if loaded.fingerprint() != description["graph"]["fingerprint"]:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:
@@ -113,14 +113,14 @@ def tune(
         if not json:
             print_notes(loaded.notes if loaded.preparation else ())
         origin = options.origin(graph_name)
-        loaded = judge_by(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+        loaded = with_metric_option(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
-        description = header(loaded, chosen, plan, seed=seed or 0, source=origin)
+        description = study_header(loaded, chosen, plan, seed=seed or 0, source=origin)
     before = last_request(folder)
     request = StudyRequest.of(folder, budget or (before.budget if resume and before is not None else DEFAULT), storage)
     ledger = _drive(folder, description, storage, loaded, engine, address, jobs, request)
-    _report(describe(ledger), folder, json)
+    _report(describe_study(ledger), folder, json)
 
 
 def _drive(
@@ -133,35 +133,35 @@ def _drive(
     jobs: int | None,
     request: StudyRequest,
 ) -> Any:
-    from gpcn.cli.ahead import started_ahead
-    from gpcn.cli.progress import study_progress
+    from gpcn.cli.shared.early_workers import early_command_workers
+    from gpcn.cli.shared.progress import study_progress
     from gpcn.tuning.budget import read_budget
     from gpcn.tuning.executors.cluster import RayExecutor
     from gpcn.tuning.executors.local import LocalExecutor, workers_for
-    from gpcn.tuning.study import drive, study_in
+    from gpcn.tuning.study import drive_study, open_study
 
     limit = read_budget(request.budget)
     lasts = engine == "local" and limit.lasts
     with (
-        started_ahead(workers_for(jobs) if lasts else 0),
-        study_in(folder, description, storage, request) as ledger,
+        early_command_workers(workers_for(jobs) if lasts else 0),
+        open_study(folder, description, storage, request) as ledger,
     ):
         executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
         with closing(executor), study_progress(limit) as watch:
-            drive(ledger, executor, limit, watch)
+            drive_study(ledger, executor, limit, watch)
     return ledger
 
 
 def _numbers(graph: Any, wanted: list[int] | None) -> list[int]:
-    from gpcn.training.runs.training import check_splits
+    from gpcn.training.runs.training import check_split_numbers
 
-    return check_splits(graph, wanted)
+    return check_split_numbers(graph, wanted)
 
 
 def _space(
     model: str, kind: str, settings: dict[str, Any], tried: dict[str, list[str]], *, directed: bool = False
 ) -> Any:
-    from gpcn.training.renamed import choices_in_current_names, in_current_names
+    from gpcn.training.former_settings import choices_in_current_names, in_current_names
     from gpcn.tuning.space import EPOCHS, PATIENCE, Space, models_of
 
     settings, choices = in_current_names(settings), choices_in_current_names(tried)
@@ -201,14 +201,19 @@ def _report(study: dict[str, Any], folder: Path, json: bool) -> None:
         f"{study['evaluations']} evaluations, {study['seconds']:,.0f} s of one core",
         highlight=False,
     )
-    rows = table("#", "model", "val", "splits", "settings", numeric=("#", "val", "splits"))
+    rows = plain_table("#", "model", "val", "splits", "settings", numeric=("#", "val", "splits"))
     for row in study["best"]:
         words = " ".join(f"{name}={value}" for name, value in {**row["settings"], "select": row["select"]}.items())
-        rows.add_row(str(row["number"]), row["model"], number(row["score"], digits), str(row["splits"]), safe(words))
+        rows.add_row(
+            str(row["number"]), row["model"], number_text(row["score"], digits), str(row["splits"]), escaped(words)
+        )
     to.print(rows, highlight=False)
     if study["importance"]:
         shares = ", ".join(f"{name} {share:.0%}" for name, share in list(study["importance"].items())[:6])
         to.print(f"what mattered: {shares}", highlight=False)
     for row in study["diverged"][:3]:
-        to.print(f"[dim]#{row['number']} diverged: {safe(row['why'])}[/dim]", highlight=False)
-    to.print(f"kept in {safe(folder)}; more with: gpcn tune --resume {safe(folder)} --budget 30m", highlight=False)
+        to.print(f"[dim]#{row['number']} diverged: {escaped(row['why'])}[/dim]", highlight=False)
+    to.print(
+        f"kept in {escaped(folder)}; more with: gpcn tune --resume {escaped(folder)} --budget 30m",
+        highlight=False,
+    )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpcn.errors import DataError
-from gpcn.files.input_files import require_regular
+from gpcn.files.input_files import require_regular_file
 
 ALWAYS_FINE = 1 << 30
 LARGEST_RATIO = 100
@@ -44,7 +44,7 @@ def read_npz(source: Path | bytes, name: str) -> Arrays:
     than the member has, archives that expand beyond 1 GiB and a hundred times their size.
     """
     if isinstance(source, Path):
-        require_regular(source)
+        require_regular_file(source)
     try:
         with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
             _check_expansion(archive, name)

@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.data.tables.assembly import assemble
+from gpcn.data.tables.assembly import assemble_graph
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable
-from gpcn.data.tables.tables_out import feature_titles
+from gpcn.data.tables.tables_out import feature_column_titles
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import values
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import Role
-from gpcn.utils.extras import require
+from gpcn.utils.extras import require_library
 from gpcn.utils.types import ROLES, UNKNOWN, Metric
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def to_pyg(graph: Graph) -> Data:
     """
     import torch
 
-    require("torch_geometric", "to_pyg")
+    require_library("torch_geometric", "to_pyg")
     from torch_geometric.data import Data
 
     data = Data(edge_index=torch.tensor(graph.edge_index), y=torch.tensor(graph.labels), num_nodes=graph.num_nodes)
@@ -109,11 +109,11 @@ def _node_fields(store: Any, nodes: int) -> dict[str, Any]:
 
 def to_networkx(graph: Graph) -> nx.Graph:
     """A `DiGraph` or `Graph` with node attributes `label`, `split_0`, ... and every feature under its name."""
-    require("networkx", "to_networkx")
+    require_library("networkx", "to_networkx")
     import networkx as nx
 
     ids = graph.node_ids or [str(number) for number in range(graph.num_nodes)]
-    names = feature_titles(graph)
+    names = feature_column_titles(graph)
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     result: nx.Graph = nx.DiGraph() if graph.directed else nx.Graph()
     result.graph[PREPARED] = True
@@ -157,7 +157,9 @@ def from_networkx(
         target: pa.array([second for _, second in ends], pa.string()),
     } | edges
     if graph.graph.get(PREPARED):  # attributes that to_networkx wrote are features as they are
-        numeric: dict[str, Role] = {key: "number" for key, column in nodes.items() if values.is_number(column.type)}
+        numeric: dict[str, Role] = {
+            key: "number" for key, column in nodes.items() if values.is_number_type(column.type)
+        }
         wanted = replace(wanted, scale="none", structure="none", roles={**numeric, **wanted.roles})
     undirected = wanted.undirected or not graph.is_directed()
     settled = replace(wanted, id=identity, source=source, target=target, undirected=undirected)
@@ -203,7 +205,7 @@ def from_arrow(
     if nodes is not None:
         columns = columns.in_nodes(nodes.column_names, where[1], lenient=preparation is not None)
     tables = (SourceTable(edges, where[0]), None if nodes is None else SourceTable(nodes, where[1]))
-    return assemble(*tables, columns, preparation=preparation, **options)
+    return assemble_graph(*tables, columns, preparation=preparation, **options)
 
 
 def _columns(columns: Columns | None, named: dict[str, Any]) -> Columns:

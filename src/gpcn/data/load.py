@@ -14,16 +14,16 @@ from gpcn.data.interop import from_networkx
 from gpcn.data.object_storage import local_copy
 from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.tables import delimited
-from gpcn.data.tables.assembly import assemble
+from gpcn.data.tables.assembly import assemble_graph
 from gpcn.data.tables.columns import Columns
-from gpcn.data.tables.edge_ends import SourceTable, header_note
-from gpcn.data.tables.tables_out import read_description
+from gpcn.data.tables.edge_ends import SourceTable, edge_header_note
+from gpcn.data.tables.tables_out import read_table_description
 from gpcn.errors import ConfigError, DataError, near_matches
-from gpcn.files.input_files import require_regular, require_unicode
+from gpcn.files.input_files import require_regular_file, require_unicode_path
 from gpcn.graph import Graph
-from gpcn.preparation.appended import with_structure
+from gpcn.preparation.appended import with_structure_features
 from gpcn.preparation.preparation import Preparation
-from gpcn.utils.extras import require
+from gpcn.utils.extras import require_library
 
 TABLES = delimited.ENDINGS
 
@@ -55,12 +55,12 @@ def load(
     mirror = mirror_folder(None if mirror is None else Path(mirror))
     if isinstance(source, str) and source in catalog.names():
         _refuse_options(f"the dataset {source}", nodes, columns)
-        return with_structure(load_dataset(source, mirror=mirror), columns.structure, preparation)
+        return with_structure_features(load_dataset(source, mirror=mirror), columns.structure, preparation)
     path = local_copy(source)
     try:
         for file in (path, *([] if nodes is None else [Path(nodes)])):
-            require_unicode(file)
-            require_regular(file)
+            require_unicode_path(file)
+            require_regular_file(file)
         _check_exists(path, str(source))
         graph = _load_path(path, None if nodes is None else Path(nodes), columns, require_labels, preparation)
     except OSError as error:
@@ -91,22 +91,22 @@ def _load_path(
     path: Path, nodes: Path | None, columns: Columns, require_labels: bool, preparation: Preparation | None
 ) -> Graph:
     if path.is_dir() and is_sharded(path):
-        from gpcn.data.parts.whole import read_whole
+        from gpcn.data.parts.whole_graph import read_whole
 
         _refuse_options(str(path), nodes, columns)
-        return with_structure(read_whole(path), columns.structure, preparation)
+        return with_structure_features(read_whole(path), columns.structure, preparation)
     if path.is_dir():
         edges, own_nodes = find_pair(path)
-        columns, described = read_description(path, columns)
+        columns, described = read_table_description(path, columns)
         described = {"name": path.resolve().name, **described}
         preparation = described.pop("preparation", preparation)
         return _load_tables(edges, nodes or own_nodes, columns, require_labels, preparation, **described)
     suffix = path.suffix.lower()
     if suffix == ".npz":
         _refuse_options(str(path), nodes, columns)
-        return with_structure(_load_npz(path), columns.structure, preparation)
-    if delimited.ending(path) in delimited.SUFFIXES or suffix in delimited.EDGE_LISTS:
-        return _load_tables(path, nodes, columns, require_labels, preparation, name=delimited.stem(path))
+        return with_structure_features(_load_npz(path), columns.structure, preparation)
+    if delimited.table_file_ending(path) in delimited.SUFFIXES or suffix in delimited.EDGE_LISTS:
+        return _load_tables(path, nodes, columns, require_labels, preparation, name=delimited.table_file_stem(path))
     if suffix == ".graphml":
         return _load_graphml(path, columns, require_labels, preparation)
     endings = ", ".join((*TABLES, *delimited.EDGE_LISTS, ".npz", ".graphml"))
@@ -146,23 +146,23 @@ def _load_tables(
         edge_table = SourceTable(delimited.read_edge_list(edges), str(edges))
         columns = columns.in_edges(edge_table.data.column_names, str(edges), lenient=scored)
     else:
-        given, names = columns, delimited.column_names(edges)
+        given, names = columns, delimited.table_column_names(edges)
         columns = given.in_edges(names, str(edges), lenient=scored)
         ends = (str(columns.source), str(columns.target), *([columns.type] if columns.type else []))
         table = delimited.read_table(edges, text=ends, may_be_empty=nodes is not None)
-        edge_table = SourceTable(table, str(edges), delimited.first_line(edges))
+        edge_table = SourceTable(table, str(edges), delimited.first_data_line(edges))
         if not given.names_ends(names):
-            described["notes"] = [header_note(edge_table, columns)]
+            described["notes"] = [edge_header_note(edge_table, columns)]
     node_table = None
     if nodes is not None:
         if not nodes.is_file():
             raise DataError(f"{nodes} is not a file; check --nodes")
-        names = delimited.column_names(nodes)
+        names = delimited.table_column_names(nodes)
         columns = columns.in_nodes(names, str(nodes), lenient=scored)
         texts = [name for name in (columns.id, columns.label, *(columns.splits or ())) if name]
         table = delimited.read_table(nodes, text=texts, only=(*texts, *(columns.features or ())))
-        node_table = SourceTable(table, str(nodes), delimited.first_line(nodes))
-    return assemble(
+        node_table = SourceTable(table, str(nodes), delimited.first_data_line(nodes))
+    return assemble_graph(
         edge_table, node_table, columns, require_labels=require_labels, preparation=preparation, **described
     )
 
@@ -181,7 +181,7 @@ def _load_npz(path: Path) -> Graph:
 
 
 def _load_graphml(path: Path, columns: Columns, require_labels: bool, preparation: Preparation | None) -> Graph:
-    nx = require("networkx", "reading GraphML")
+    nx = require_library("networkx", "reading GraphML")
     content = path.read_bytes()
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
         raise DataError(f"{path} defines XML entities or is not UTF-8, which is used to attack readers; remove them")

@@ -62,7 +62,7 @@ def from_arrays(arrays: Arrays, name: str) -> Graph:
             "splits": _splits(arrays, labels.size),
         }
         if "node_ids.text" in arrays:
-            fields["node_ids"] = packed_text.unpack(arrays, packed_text.NODE_IDS)
+            fields["node_ids"] = packed_text.unpack_texts(arrays, packed_text.NODE_IDS)
         size = (labels.size, labels.size)
         relations = meta.get("relations") or []
         fields["relations"] = {kind: _matrix(arrays, f"relations.{i}", size) for i, kind in enumerate(relations)}
@@ -107,7 +107,7 @@ def _to_arrays(graph: Graph) -> Arrays:
         for part in ("indptr", "indices", "data"):
             arrays[f"relations.{number}.{part}"] = getattr(matrix, part)
     if graph.node_ids is not None:
-        arrays |= packed_text.pack(graph.node_ids, packed_text.NODE_IDS)
+        arrays |= packed_text.pack_texts(graph.node_ids, packed_text.NODE_IDS)
     return arrays
 
 

@@ -17,7 +17,7 @@ from gpcn.files.atomic import replacing
 NODE_IDS = "node_ids"
 
 
-def pack(texts: Sequence[str], key: str) -> Arrays:
+def pack_texts(texts: Sequence[str], key: str) -> Arrays:
     """The arrays `key.text` and `key.ends`."""
     encoded = [text.encode() for text in texts]
     return {
@@ -26,8 +26,8 @@ def pack(texts: Sequence[str], key: str) -> Arrays:
     }
 
 
-def unpack(arrays: Arrays, key: str) -> list[str]:
-    """The texts that `pack` was given; a `ValueError` or `KeyError` where the arrays are not of that form."""
+def unpack_texts(arrays: Arrays, key: str) -> list[str]:
+    """The texts that `pack_texts` was given; a `ValueError` or `KeyError` where the arrays are not of that form."""
     content, ends = require_array(arrays, f"{key}.text", "u", 1), require_array(arrays, f"{key}.ends", "iu", 1)
     blob, stops = content.astype(np.uint8).tobytes(), ends.tolist()
     if not stops or stops[-1] != len(blob) or stops[0] < 0 or stops != sorted(stops):
@@ -41,7 +41,7 @@ def unpack(arrays: Arrays, key: str) -> list[str]:
 def write_node_ids(node_ids: Sequence[str], path: Path) -> None:
     """Write the names of nodes to a compressed archive of their own."""
     with replacing(path) as stream:
-        np.savez_compressed(stream, **pack(node_ids, NODE_IDS))  # type: ignore[arg-type]
+        np.savez_compressed(stream, **pack_texts(node_ids, NODE_IDS))  # type: ignore[arg-type]
 
 
 def read_node_ids(path: Path) -> list[str]:
@@ -51,6 +51,6 @@ def read_node_ids(path: Path) -> list[str]:
     if fixed is not None and fixed.dtype.kind == "U" and fixed.ndim == 1:
         return [str(name) for name in fixed]
     try:
-        return unpack(arrays, NODE_IDS)
+        return unpack_texts(arrays, NODE_IDS)
     except (KeyError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged: it holds no readable node ids ({error})") from error

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
-from gpcn.splits import check_shares, folds, group_splits, random_splits, time_split
+from gpcn.splits import check_split_shares, folds, group_splits, random_splits, time_split
 from gpcn.utils.types import ROLES, UNKNOWN, IntVector
 
 DEFAULT_COUNT = 5
@@ -63,7 +63,7 @@ class SplitPlan:
         if self.folds:
             self._check_folds()
         else:
-            check_shares(self.train, self.val)
+            check_split_shares(self.train, self.val)
 
     def _check_folds(self) -> None:
         if self.folds < 2:
@@ -166,7 +166,7 @@ class SplitPlan:
         ]
 
 
-def usual_plan(graph: Graph, seed: int = 0) -> SplitPlan | None:
+def default_split_plan(graph: Graph, seed: int = 0) -> SplitPlan | None:
     """For a graph that comes without splits, where nothing is said of them; none for one with some, or no labels."""
     if graph.splits or graph.labelled.size < FEWEST_TO_SPLIT:
         return None

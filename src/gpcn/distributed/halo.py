@@ -16,8 +16,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from gpcn.distributed.workers import Workers
-from gpcn.nn.engine.operator import EntryMatrix, SparseOperator, csr_tensor, multiply, multiply_add_
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
+from gpcn.nn.engine.operator import EntryMatrix, SparseOperator, csr_tensor, multiply_add_sparse_, multiply_sparse
 
 Offsets = npt.NDArray[np.int64]
 """`[workers + 1]`: worker `p` has nodes `offsets[p]` to `offsets[p + 1]`."""
@@ -33,12 +33,12 @@ class Exchange:
         incoming: per worker, how many of its rows are needed here; they arrive in this order.
     """
 
-    workers: Workers
+    workers: TorchWorkerGroup
     outgoing: tuple[Tensor, ...]
     incoming: tuple[int, ...]
 
     @classmethod
-    def plan(cls, workers: Workers, offsets: Offsets, columns: npt.NDArray[np.int64]) -> Exchange:
+    def plan(cls, workers: TorchWorkerGroup, offsets: Offsets, columns: npt.NDArray[np.int64]) -> Exchange:
         """For a matrix that links to `columns`, sorted nodes of other workers; all workers plan together."""
         bounds = np.searchsorted(columns, offsets)
         wanted = [torch.from_numpy(columns[bounds[q] : bounds[q + 1]] - offsets[q]) for q in range(workers.size)]
@@ -73,10 +73,10 @@ class PartMatrix(EntryMatrix):
         """`[rows here, width]` of the product, from the same rows of the factor."""
         dense = dense.contiguous()
         arriving, messages = self.exchange.begin(dense)
-        result = multiply(self.local, dense)
+        result = multiply_sparse(self.local, dense)
         for message in messages:
             message.wait()
-        return multiply_add_(result, self.halo, arriving) if len(arriving) else result
+        return multiply_add_sparse_(result, self.halo, arriving) if len(arriving) else result
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Part:
     exchange: Exchange
 
     @classmethod
-    def of(cls, rows: sp.csr_array, workers: Workers, offsets: Offsets) -> Part:
+    def of(cls, rows: sp.csr_array, workers: TorchWorkerGroup, offsets: Offsets) -> Part:
         """`rows` `[rows here, N]`; all workers do this together."""
         start, stop = int(offsets[workers.rank]), int(offsets[workers.rank + 1])
         rows.sort_indices()

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 
 from gpcn.distributed.halo import Offsets, Part, part_operator
-from gpcn.distributed.workers import Workers
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import ConfigError
 from gpcn.nn.engine.adjacency import Adjacency, Direction, Normalization, check_direction
 from gpcn.nn.engine.operator import SparseOperator
@@ -34,7 +34,7 @@ class PartAdjacency(Adjacency):
         self,
         links: Rows,
         relations: Mapping[str, Rows],
-        workers: Workers,
+        workers: TorchWorkerGroup,
         offsets: Offsets,
         *,
         direction: Direction = "out",

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpcn.distributed.workers import Workers
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import CheckpointError
 from gpcn.training import checkpoint
 from gpcn.training.loop import TrainingLoop
@@ -22,7 +22,7 @@ ABSENT = -1
 class PartCheckpoints:
     """The checkpoints of one worker in `folder`, which belong to `owner`."""
 
-    def __init__(self, folder: Path, owner: str, workers: Workers) -> None:
+    def __init__(self, folder: Path, owner: str, workers: TorchWorkerGroup) -> None:
         self.folder, self.owner, self.workers = folder, owner, workers
         self._next = 0
 

@@ -11,12 +11,11 @@ from torch import Tensor
 
 from gpcn.distributed.halo import Offsets
 from gpcn.distributed.part_adjacency import PartAdjacency
-from gpcn.distributed.workers import Workers
 from gpcn.errors import ConfigError
 from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.bank_model import BankModel
 from gpcn.nn.engine.polynomial import choose_order
-from gpcn.nn.engine.randomness import RowRange, building_for, drawing_from
+from gpcn.nn.engine.randomness import RowRange, building_for_rows, drawing_from
 from gpcn.nn.layers import Linear
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
@@ -62,13 +61,13 @@ class PartProblem(Problem):
 
     def build(self, config: TrainConfig, generator: torch.Generator | None = None) -> NodeClassifier:
         """The model with the rows of its weights per node that belong here; all other weights are alike everywhere."""
-        check_supported(config)
+        check_supported_on_workers(config)
         rank, offsets = self.workers.rank, self.offsets
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
         rows = RowRange(int(offsets[rank]), int(offsets[rank + 1]), int(offsets[-1]), self.positions)
-        with drawing_from(generator or torch.Generator()), building_for(rows):
+        with drawing_from(generator or torch.Generator()), building_for_rows(rows):
             model = zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
         if isinstance(model, BankModel) and model.order == "auto":
             model.order = self._order(model)
@@ -84,7 +83,7 @@ class PartProblem(Problem):
         return choose_order(int(self.offsets[-1]), entries, last.weight.shape[1], model.num_classes, model.depths)
 
 
-def check_supported(config: TrainConfig) -> None:
+def check_supported_on_workers(config: TrainConfig) -> None:
     """Refuse what several workers would not compute exactly as one machine does."""
     if config.model not in MODELS:
         raise ConfigError(f"{config.model} cannot be trained by several workers; expected {' or '.join(MODELS)}")
@@ -95,10 +94,10 @@ def check_supported(config: TrainConfig) -> None:
         raise ConfigError("dropout of link needs all links on one machine; use dropout=0")
 
 
-def split_here(nodes: np.ndarray[Any, np.dtype[np.int64]], offsets: Offsets, rank: int) -> Tensor:
+def nodes_of_part(nodes: np.ndarray[Any, np.dtype[np.int64]], offsets: Offsets, rank: int) -> Tensor:
     """Of global `nodes` those of a worker, numbered as there."""
     start, stop = offsets[rank], offsets[rank + 1]
     return torch.from_numpy(nodes[(nodes >= start) & (nodes < stop)] - start)
 
 
-__all__ = ["PartAdjacency", "PartGraph", "PartProblem", "Workers", "split_here"]
+__all__ = ["PartAdjacency", "PartGraph", "PartProblem", "nodes_of_part"]

@@ -16,24 +16,24 @@ from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs.folders import refuse_other_kinds, with_relative_paths
+from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.run_creation import create
+from gpcn.training.runs.run_creation import create_run
 
 PREDICTIONS = "predictions.parquet"
 POSITION = "gpcn_position"  # of a node in its graph, where parts have another order
 
 
-def open_or_create(path: Path, shards: str | Path, manifest: Manifest, config: TrainConfig) -> Run:
+def open_or_create_part_run(path: Path, shards: str | Path, manifest: Manifest, config: TrainConfig) -> Run:
     """The run in `path`, checked to be of this graph, configuration and number of parts; a new one if there is none."""
-    refuse_other_kinds(path, "config.json")
+    refuse_folder_of_other_kind(path, "config.json")
     if is_sharded(path):
         raise ConfigError(f"{path} holds a graph in parts; choose another --out")
     if not (path / "config.json").exists():
         source = {"graph": remote_url(shards) or str(Path(shards).resolve()), "nodes": None}
-        about = {**manifest.graph, "parts": manifest.parts, "source": with_relative_paths(source, path)}
+        about = {**manifest.graph, "parts": manifest.parts, "source": with_paths_beside(source, path)}
         about |= {} if manifest.order == "kept" else {"order": manifest.order}
-        return create(path, config, json.loads(json.dumps(about)))
+        return create_run(path, config, json.loads(json.dumps(about)))
     run = Run.open(path)
     if run.config.canonical() != config.canonical():
         changed = "; ".join(run.config.differences(config)[:3])
@@ -52,11 +52,11 @@ def part_key(run: Run, number: int, part: int) -> str:
     return f"{run.key(number)}|{run.graph['parts']}|{part}"
 
 
-def folder_of(run: Run, number: int, part: int) -> Path:
+def part_run_folder(run: Run, number: int, part: int) -> Path:
     """Where a worker keeps what belongs to it."""
     return part_folder(run.folder(number), part)
 
 
-def is_in_parts(about: dict[str, Any]) -> bool:
+def is_run_in_parts(about: dict[str, Any]) -> bool:
     """Whether a run was trained on several workers, from what it keeps of its graph."""
     return "parts" in about

@@ -13,15 +13,15 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from gpcn.data.parts.files import write_table
+from gpcn.data.parts.files import write_part_table
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.tables import PartData, PartSplit
-from gpcn.distributed.gathered_digests import gather_digests
-from gpcn.distributed.loading import load_part
+from gpcn.distributed.gathered_digests import gather_worker_digests
 from gpcn.distributed.part_checkpoints import PartCheckpoints
+from gpcn.distributed.part_loading import load_part
 from gpcn.distributed.part_problem import PartProblem
-from gpcn.distributed.part_run import POSITION, PREDICTIONS, folder_of, part_key
-from gpcn.distributed.workers import Workers
+from gpcn.distributed.part_run import POSITION, PREDICTIONS, part_key, part_run_folder
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import TrainingError
 from gpcn.files.sealed import FORMAT, file_digest, write_sealed
 from gpcn.graph import Split
@@ -29,7 +29,7 @@ from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.training import checkpoint
 from gpcn.training.loop import TrainingLoop
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.splitrun import write_history
+from gpcn.training.runs.split_run import write_epoch_history
 from gpcn.training.scores.evaluation import evaluate
 from gpcn.training.trainer import Trainer
 from gpcn.utils.types import ROLES
@@ -43,7 +43,7 @@ def train_part(
     shards: Path,
     out: Path,
     splits: Sequence[int],
-    workers: Workers,
+    workers: TorchWorkerGroup,
     *,
     save_every: float = 10.0,
     report: Report | None = None,
@@ -77,12 +77,12 @@ def _train_split(
     number: int,
     problem: PartProblem,
     data: PartData,
-    workers: Workers,
+    workers: TorchWorkerGroup,
     save_every: float,
     report: Report | None,
     publish: Publish,
 ) -> None:
-    folder = folder_of(run, number, workers.rank)
+    folder = part_run_folder(run, number, workers.rank)
     folder.mkdir(parents=True, exist_ok=True)
     owner = part_key(run, number, workers.rank)
     trainer = Trainer(problem, run.config, cast(Split, data.splits[number]), number)
@@ -107,9 +107,9 @@ def _train_split(
     metrics = _metrics(problem, data.splits[number], probabilities)
     parameters = _count_parameters(trainer, workers)
     checkpoint.save(folder, "model", dict(trainer.model.state_dict()), {}, owner)
-    write_table(folder / PREDICTIONS, prediction_table(run, data, probabilities.numpy()))
+    write_part_table(folder / PREDICTIONS, part_prediction_table(run, data, probabilities.numpy()))
     publish(folder)
-    digests = gather_digests(workers, folder, ("model.json", PREDICTIONS))
+    digests = gather_worker_digests(workers, folder, ("model.json", PREDICTIONS))
     if workers.rank == 0:
         seconds = round(spent + time.perf_counter() - start, 3)
         _write_result(run, number, trainer, metrics, {"parameters": parameters, "seconds": seconds}, digests)
@@ -120,7 +120,7 @@ def _train_split(
     publish(folder)
 
 
-def prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Table:
+def part_prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Table:
     """Node, predicted label, a probability per class."""
     names = run.label_names()
     numbers: Any = range(data.start, data.start + len(probabilities)) if data.positions is None else data.positions
@@ -144,7 +144,7 @@ def _metrics(problem: PartProblem, split: PartSplit, probabilities: Tensor) -> d
     return metrics
 
 
-def _count_parameters(trainer: Trainer, workers: Workers) -> int:
+def _count_parameters(trainer: Trainer, workers: TorchWorkerGroup) -> int:
     shared = sum(weight.numel() for weight in trainer.shared)
     return shared + round(workers.total(trainer.num_parameters - shared))
 
@@ -159,10 +159,10 @@ def _write_result(
 ) -> None:
     """The result of a split, when all parts of it are there; `digests` are the checksums of their files."""
     folder = run.folder(number)
-    write_history(folder, trainer.history)
+    write_epoch_history(folder, trainer.history)
     files = {"epochs.csv": file_digest(folder / "epochs.csv")}
     for part, of_part in enumerate(digests):
-        files |= {f"{folder_of(run, number, part).name}/{file}": digest for file, digest in of_part.items()}
+        files |= {f"{part_run_folder(run, number, part).name}/{file}": digest for file, digest in of_part.items()}
     coefficients = trainer.model.coefficients()
     result = {
         "split": number,

@@ -110,7 +110,7 @@ def run_files(out: str | Path, process: str) -> RunFiles:
     return RunFiles(Path(out).resolve()) if url is None else RemoteRunFiles(url, process)
 
 
-def fetch_manifest(shards: str | Path) -> Manifest:
+def fetch_parts_manifest(shards: str | Path) -> Manifest:
     """The manifest of a graph in parts, in a folder or at a URL."""
     url = remote_url(shards)
     if url is None:

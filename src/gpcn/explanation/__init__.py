@@ -8,37 +8,30 @@ hops), `explain_average` does so for the average of several runs (`average`), `e
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 from gpcn.explanation.all_nodes import LeadParts, lead_parts, power_names
 from gpcn.explanation.average import explain_average
-from gpcn.explanation.explainable import can_be_explained, chosen_split, why_not
+from gpcn.explanation.explainable import can_be_explained, explained_split, why_unexplainable
 from gpcn.explanation.one_prediction import explain
 from gpcn.explanation.per_class import explain_class
+from gpcn.utils.former_names import former_names
 
 __all__ = [
     "LeadParts",
     "can_be_explained",
-    "chosen_split",
     "explain",
     "explain_average",
     "explain_class",
+    "explained_split",
     "lead_parts",
     "power_names",
-    "why_not",
+    "why_unexplainable",
 ]
-_FORMER_NAMES = {"carried": "lead_parts", "Carried": "LeadParts"}
-
-
-def __getattr__(name: str) -> Any:
-    """Former names still work for one version, with a warning."""
-    if name not in _FORMER_NAMES:
-        raise AttributeError(f"module 'gpcn.explanation' has no attribute {name!r}")
-    current = _FORMER_NAMES[name]
-    warnings.warn(
-        f"gpcn.explanation.{name} is now called {current}; the former name goes with the next version",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return globals()[current]
+__getattr__ = former_names(
+    __name__,
+    {
+        "carried": "lead_parts",
+        "Carried": "LeadParts",
+        "chosen_split": "explained_split",
+        "why_not": "why_unexplainable",
+    },
+)

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpcn.explanation.explainable import common_split, explainable_runs
-from gpcn.explanation.explained_model import ExplainedModel, position
-from gpcn.explanation.neighbour_shares import listed_neighbours
-from gpcn.explanation.one_prediction import account_of, shortened
-from gpcn.explanation.sentences import sentences
+from gpcn.explanation.explainable import common_explained_split, explainable_runs
+from gpcn.explanation.explained_model import ExplainedModel, explained_node_position
+from gpcn.explanation.neighbour_shares import largest_neighbour_shares
+from gpcn.explanation.one_prediction import node_explanation, shortened_explanation
+from gpcn.explanation.sentences import explanation_sentences
 from gpcn.graph import Graph
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.runs.run import Run
@@ -31,23 +31,23 @@ def explain_average(
     """
     counts = Counter(run.path for run in runs)
     distinct = list({run.path: run for run in runs}.values())
-    number = common_split(distinct, split)
+    number = common_explained_split(distinct, split)
     explainable = explainable_runs(distinct)
-    index = position(graph, node)
+    index = explained_node_position(graph, node)
     shares = np.array([counts[run.path] for run in distinct]) / len(runs)
     probabilities = np.average([_probabilities(run, graph, number)[index] for run in distinct], axis=0, weights=shares)
     winner, runner_up = (int(index) for index in np.argsort(-probabilities, kind="stable")[:2])
     total = sum(counts[run.path] for run in explainable)
     models = [ExplainedModel.of(run, graph, number) for run in explainable]
     weighted = [
-        (counts[model.run.path] / total, account_of(model, index, (winner, runner_up), top)) for model in models
+        (counts[model.run.path] / total, node_explanation(model, index, (winner, runner_up), top)) for model in models
     ]
     by_node = torch.stack([weight * account["by_node"] for weight, account in weighted]).sum(0)
     classes = distinct[0].label_names()
     first = weighted[0][1]
-    members = listed_members(runs, explainable)
+    members = explained_members(runs, explainable)
     notes = list(dict.fromkeys(note for _, account in weighted for note in account["notes"]))
-    notes += member_notes(members)
+    notes += explained_member_notes(members)
     account = {
         **{name: first[name] for name in ("graph", "split", "node", "label", "role")},
         "run": str(distinct[0].path.parent.parent),
@@ -61,7 +61,7 @@ def explain_average(
         "sum": _mean([(weight, account["sum"]) for weight, account in weighted]),
         "parts": _parts(weighted),
         "sources": _sources(weighted, top),
-        "neighbours": listed_neighbours(models[0], by_node, index, top),
+        "neighbours": largest_neighbour_shares(models[0], by_node, index, top),
         "features": _features(weighted),
         "origins": {
             name: sum(weight * account["origins"][name] for weight, account in weighted) for name in first["origins"]
@@ -69,10 +69,10 @@ def explain_average(
         "members": members,
         "notes": notes,
     }
-    return {**shortened(account, top), "sentences": sentences(account)}
+    return {**shortened_explanation(account, top), "sentences": explanation_sentences(account)}
 
 
-def listed_members(runs: Sequence[Run], explainable: Sequence[Run]) -> list[dict[str, Any]]:
+def explained_members(runs: Sequence[Run], explainable: Sequence[Run]) -> list[dict[str, Any]]:
     """The members of an average, how much each counts, and whether it is `explainable`: its logits are taken apart."""
     counts = Counter(run.path for run in runs)
     return [
@@ -86,7 +86,7 @@ def listed_members(runs: Sequence[Run], explainable: Sequence[Run]) -> list[dict
     ]
 
 
-def member_notes(members: Sequence[dict[str, Any]]) -> list[str]:
+def explained_member_notes(members: Sequence[dict[str, Any]]) -> list[str]:
     """Which members are not taken apart, and that parts are means where several are."""
     notes, opaque = [], [member for member in members if not member["decomposed"]]
     if opaque:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
-from gpcn.explanation.explained_model import position
+from gpcn.explanation.explained_model import explained_node_position
 from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
-from gpcn.utils.text import printable
+from gpcn.utils.text import printable_text
 
 REACH = 200  # nodes of each part that are summed up
 MOST = 20  # nodes in the picture
@@ -40,14 +40,14 @@ def write_picture(account: Mapping[str, Any], graph: Graph, path: Path) -> None:
     """Write the picture of an account of a prediction (`one_prediction.explain`, best with `top=REACH`)."""
     if path.suffix.lower() != ".svg":
         raise ConfigError(f"cannot write a picture to {path}; expected a name that ends in .svg")
-    text = picture(account, graph)
+    text = ego_picture(account, graph)
     with replacing(path) as stream:
         stream.write(text.encode())
 
 
-def picture(account: Mapping[str, Any], graph: Graph) -> str:
+def ego_picture(account: Mapping[str, Any], graph: Graph) -> str:
     """SVG: direct neighbours in the inner ring, nodes further away in the outer, links as wide as what they carry."""
-    centre = position(graph, account["node"])
+    centre = explained_node_position(graph, account["node"])
     neighbours = _arranged(_strongest(account, graph), graph, centre)
     classes = sorted(
         {neighbour.label for neighbour in neighbours if neighbour.label}
@@ -93,7 +93,11 @@ def _strongest(account: Mapping[str, Any], graph: Graph) -> list[Neighbour]:
                 totals[node["node"]] = totals.get(node["node"], 0.0) + node["margin"]
                 labels[node["node"]] = node["label"]
     ranked = sorted(totals, key=lambda name: -abs(totals[name]))[:MOST]
-    return [Neighbour(position(graph, name), name, labels[name], totals[name]) for name in ranked if totals[name]]
+    return [
+        Neighbour(explained_node_position(graph, name), name, labels[name], totals[name])
+        for name in ranked
+        if totals[name]
+    ]
 
 
 def _arranged(neighbours: Sequence[Neighbour], graph: Graph, centre: int) -> list[Neighbour]:
@@ -183,9 +187,9 @@ def _legend(colours: Mapping[str, str]) -> list[str]:
 
 
 def _short(text: str) -> str:
-    plain = printable(text)
+    plain = printable_text(text)
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
 
 
 def _escaped(text: str) -> str:
-    return escape(printable(text), quote=True)
+    return escape(printable_text(text), quote=True)

@@ -14,14 +14,16 @@ def can_be_explained(run: Run) -> bool:
     return decomposition.can_be_decomposed(zoo.entry(run.config.model).kind, run.config.hyperparameters)
 
 
-def why_not(run: Run) -> str | None:
+def why_unexplainable(run: Run) -> str | None:
     """Why the run's predictions cannot be explained, neither exactly nor by gradients; `None` where they can."""
-    return None if can_be_explained(run) else integrated_gradients.why_not(zoo.entry(run.config.model).kind)
+    return None if can_be_explained(run) else integrated_gradients.why_no_gradients(zoo.entry(run.config.model).kind)
 
 
 def explainable_runs(runs: Sequence[Run]) -> list[Run]:
     """The runs whose logits are sums over hops; where none are, those with gradients."""
-    explainable = [run for run in runs if can_be_explained(run)] or [run for run in runs if why_not(run) is None]
+    explainable = [run for run in runs if can_be_explained(run)] or [
+        run for run in runs if why_unexplainable(run) is None
+    ]
     if not explainable:
         models = ", ".join(sorted({run.config.model for run in runs}))
         raise ConfigError(
@@ -31,9 +33,9 @@ def explainable_runs(runs: Sequence[Run]) -> list[Run]:
     return explainable
 
 
-def chosen_split(run: Run, split: int | None) -> int:
+def explained_split(run: Run, split: int | None) -> int:
     """A finished split of a run that can be explained, exactly or by gradients."""
-    reason = why_not(run)
+    reason = why_unexplainable(run)
     if reason is not None:
         entries = [zoo.entry(name) for name in zoo.names()]
         able = [model.name for model in entries if decomposition.can_be_decomposed(model.kind, model.settle({}))]
@@ -47,7 +49,7 @@ def chosen_split(run: Run, split: int | None) -> int:
     return _first_or_requested(finished, split, f"split {split} of {run.path}")
 
 
-def common_split(runs: Sequence[Run], split: int | None) -> int:
+def common_explained_split(runs: Sequence[Run], split: int | None) -> int:
     """A split that all runs have finished."""
     finished = sorted(set.intersection(*(set(run.finished()) for run in runs)))
     if not finished:

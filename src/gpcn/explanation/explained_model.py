@@ -82,7 +82,7 @@ class ExplainedModel:
         }
 
 
-def position(graph: Graph, node: str) -> int:
+def explained_node_position(graph: Graph, node: str) -> int:
     """The index of the node of this name; its number is its name where the graph has no names."""
     if graph.node_ids is None:
         if node.isascii() and node.isdigit() and int(node) < graph.num_nodes:

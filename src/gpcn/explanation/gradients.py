@@ -8,27 +8,27 @@ import torch
 from torch import Tensor
 
 from gpcn.explanation.explained_model import ExplainedModel
-from gpcn.explanation.neighbour_shares import HOPS, no_shares
+from gpcn.explanation.neighbour_shares import HOPS, zero_neighbour_shares
 from gpcn.nn.integrated_gradients import IntegratedGradients, integrated_gradients
 
 FEATURES, OTHERS, WITHOUT, RESIDUAL = "features", "features of others", "links and biases", "residual"
 
 
-def account_by_gradients(
+def explanation_by_gradients(
     explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int
 ) -> dict[str, Any]:
-    """As `one_prediction.account_of`, with four parts: the node's own features, those of other nodes, what links and
-    biases say where all features are zero, and the residual of the approximation."""
+    """As `one_prediction.node_explanation`, with four parts: the node's own features, those of other nodes, what links
+    and biases say where all features are zero, and the residual of the approximation."""
     logits = explained.logits()[node]
     winner, runner_up = pair or (int(index) for index in logits.topk(2).indices)
     unit = torch.eye(len(logits), dtype=torch.float64)
     both = {
-        "winner": integrate(explained, explained.indicator(node), unit[winner]),
-        "margin": integrate(explained, explained.indicator(node), unit[winner] - unit[runner_up]),
+        "winner": model_gradients(explained, explained.indicator(node), unit[winner]),
+        "margin": model_gradients(explained, explained.indicator(node), unit[winner] - unit[runner_up]),
     }
     parts = {share: _parts(result, node) for share, result in both.items()}
     lead = float(logits[winner] - logits[runner_up])
-    by_node = no_shares(explained)
+    by_node = zero_neighbour_shares(explained)
     by_node[HOPS] = both["margin"].shares.sum(1)
     return {
         **explained.header(node, logits, winner, runner_up),
@@ -46,17 +46,17 @@ def account_by_gradients(
             WITHOUT: parts["margin"][WITHOUT],
             RESIDUAL: parts["margin"][RESIDUAL],
         },
-        "notes": [*explained.fitted.notes, approximation_note(both["margin"], lead)],
+        "notes": [*explained.fitted.notes, gradient_approximation_note(both["margin"], lead)],
     }
 
 
-def integrate(explained: ExplainedModel, nodes: Tensor, logits: Tensor) -> IntegratedGradients:
+def model_gradients(explained: ExplainedModel, nodes: Tensor, logits: Tensor) -> IntegratedGradients:
     """Integrated gradients of the model's logits, weighted by `nodes` `[N]` and `logits` `[C]`, on its graph."""
     problem = explained.fitted.problem
     return integrated_gradients(explained.model, problem.x, problem.adjacency, nodes, logits)
 
 
-def approximation_note(result: IntegratedGradients, lead: float) -> str:
+def gradient_approximation_note(result: IntegratedGradients, lead: float) -> str:
     """That shares are approximate, and how good they are."""
     return (
         "this model's logits are no sum over hops, so shares are integrated gradients, from all features zero, over "

@@ -13,12 +13,12 @@ HOPS, LINKS = 0, 1
 IN_SENTENCES = 2  # neighbours that a sentence names: the ones that give most
 
 
-def no_shares(explained: ExplainedModel) -> Tensor:
+def zero_neighbour_shares(explained: ExplainedModel) -> Tensor:
     """`[2, N]` zeros: what each node gives through hops, and what through links, to be added up."""
     return torch.zeros(2, explained.graph.num_nodes, dtype=torch.float64)
 
 
-def listed_neighbours(explained: ExplainedModel, shares: Tensor, node: int, top: int) -> list[dict[str, Any]]:
+def largest_neighbour_shares(explained: ExplainedModel, shares: Tensor, node: int, top: int) -> list[dict[str, Any]]:
     """The nodes with the largest share of the lead, for or against, but for `node` itself; `top` and a few that lead.
 
     Args:

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpcn.explanation.explainable import can_be_explained, chosen_split
-from gpcn.explanation.explained_model import ExplainedModel, position
-from gpcn.explanation.gradients import account_by_gradients
-from gpcn.explanation.neighbour_shares import HOPS, LINKS, listed_neighbours, no_shares
-from gpcn.explanation.sentences import sentences
+from gpcn.explanation.explainable import can_be_explained, explained_split
+from gpcn.explanation.explained_model import ExplainedModel, explained_node_position
+from gpcn.explanation.gradients import explanation_by_gradients
+from gpcn.explanation.neighbour_shares import HOPS, LINKS, largest_neighbour_shares, zero_neighbour_shares
+from gpcn.explanation.sentences import explanation_sentences
 from gpcn.graph import Graph
 from gpcn.nn import decomposition
 from gpcn.nn.attribution import attributions
@@ -29,26 +29,26 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
     the other nodes by what each gives over all parts, `hops` and `links` apart. Models that are no sum over hops have
     integrated gradients instead, and a part `residual` (`gradients`).
     """
-    explained = ExplainedModel.of(run, graph, chosen_split(run, split))
-    index = position(graph, node)
-    account = account_of(explained, index, None, top)
-    account["neighbours"] = listed_neighbours(explained, account.pop("by_node"), index, top)
-    return {**shortened(account, top), "sentences": sentences(account)}
+    explained = ExplainedModel.of(run, graph, explained_split(run, split))
+    index = explained_node_position(graph, node)
+    account = node_explanation(explained, index, None, top)
+    account["neighbours"] = largest_neighbour_shares(explained, account.pop("by_node"), index, top)
+    return {**shortened_explanation(account, top), "sentences": explanation_sentences(account)}
 
 
-def shortened(account: dict[str, Any], top: int) -> dict[str, Any]:
+def shortened_explanation(account: dict[str, Any], top: int) -> dict[str, Any]:
     """An account with the `top` features and neighbours."""
     return {**account, "features": account["features"][:top], "neighbours": account["neighbours"][:top]}
 
 
-def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int) -> dict[str, Any]:
+def node_explanation(explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int) -> dict[str, Any]:
     """The account of `explain` with all features and no sentences, about a `pair` of classes.
 
     The default pair are the two that the model finds likeliest. Instead of `neighbours` there is `by_node`, `[2, N]`:
     what each node gives to the lead through hops, and by links.
     """
     if not can_be_explained(explained.run):
-        return account_by_gradients(explained, node, pair, top)
+        return explanation_by_gradients(explained, node, pair, top)
     model, problem = explained.model, explained.fitted.problem
     inputs = problem.x, problem.adjacency
     parts = {name: part[node] for name, part in decomposition.parts(model, *inputs)}
@@ -58,7 +58,7 @@ def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | Non
     def shares(given: Tensor) -> dict[str, float]:
         return {"winner": float(given[winner]), "margin": float(given[winner] - given[runner_up])}
 
-    sources, by_node, links = [], no_shares(explained), decomposition.checked(model).link_names()
+    sources, by_node, links = [], zero_neighbour_shares(explained), decomposition.check_decomposable(model).link_names()
     for source in decomposition.sources(model, *inputs, node):
         if source.part == decomposition.FEATURES:
             continue  # of nobody but the node itself
@@ -75,7 +75,7 @@ def account_of(explained: ExplainedModel, node: int, pair: tuple[int, int] | Non
             for index, other in zip(order, source.nodes[order].tolist(), strict=True)
         ]
         sources.append({"part": source.part, "nodes": len(source.nodes), "top": listed})
-    features, origins = _features(explained, decomposition.checked(model), node, winner, runner_up)
+    features, origins = _features(explained, decomposition.check_decomposable(model), node, winner, runner_up)
     return {
         **explained.header(node, logits, winner, runner_up),
         "method": "exact",
@@ -127,7 +127,9 @@ def _lead_over(explained: ExplainedModel, winner: int, runner_up: int) -> Tensor
     return lead
 
 
-def brief_account(explained: ExplainedModel, node: int, winner: int, runner_up: int, top: int = 3) -> dict[str, Any]:
+def brief_explanation(
+    explained: ExplainedModel, node: int, winner: int, runner_up: int, top: int = 3
+) -> dict[str, Any]:
     """Parts, nodes and features of one lead, by one pass over its shares: as much of an account as a line needs."""
     lead = _lead_over(explained, winner, runner_up)
     problem = explained.fitted.problem

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError, DataError, near_matches
-from gpcn.explanation.average import listed_members, member_notes
-from gpcn.explanation.explainable import can_be_explained, chosen_split, common_split, explainable_runs
+from gpcn.explanation.average import explained_member_notes, explained_members
+from gpcn.explanation.explainable import can_be_explained, common_explained_split, explainable_runs, explained_split
 from gpcn.explanation.explained_model import ExplainedModel
-from gpcn.explanation.gradients import RESIDUAL, WITHOUT, approximation_note, integrate
-from gpcn.explanation.sentences import class_sentences
+from gpcn.explanation.gradients import RESIDUAL, WITHOUT, gradient_approximation_note, model_gradients
+from gpcn.explanation.sentences import class_explanation_sentences
 from gpcn.graph import Graph
 from gpcn.nn import decomposition
 from gpcn.nn.attribution import attributions
@@ -55,7 +55,7 @@ def explain_class(
     it is.
     """
     distinct = list({run.path: run for run in runs}.values())
-    number = chosen_split(distinct[0], split) if len(distinct) == 1 else common_split(distinct, split)
+    number = explained_split(distinct[0], split) if len(distinct) == 1 else common_explained_split(distinct, split)
     label = _class_number(distinct[0], name)
     explainable = explainable_runs(distinct)
     counts = Counter(run.path for run in runs)
@@ -64,15 +64,15 @@ def explain_class(
     member_probabilities = [torch.softmax(model.logits(), 1).numpy() for model in explained]
     probabilities = np.average(member_probabilities, axis=0, weights=weights)
     nodes, chosen_by = _nodes_of_class(graph, probabilities, label, name)
-    lead = lead_of(label, probabilities.shape[1])
+    lead = class_lead(label, probabilities.shape[1])
     members = [model for model in explained if model.run in explainable]
     total = sum(counts[model.run.path] for model in members)
-    weighted = [(counts[model.run.path] / total, class_shares(model, nodes, lead)) for model in members]
+    weighted = [(counts[model.run.path] / total, class_lead_shares(model, nodes, lead)) for model in members]
     names = dict.fromkeys(part for _, shares in weighted for part in shares.parts)
     parts = {part: sum(weight * shares.parts.get(part, 0.0) for weight, shares in weighted) for part in names}
     labelled = [int(graph.labels[node]) for node in nodes if graph.labels[node] >= 0]
     others = [other for other in distinct[0].label_names() if other != name]
-    listed = listed_members(runs, explainable)
+    listed = explained_members(runs, explainable)
     account = {
         "run": str(distinct[0].path),
         "model": distinct[0].config.model if len(distinct) == 1 else "auto",
@@ -93,19 +93,21 @@ def explain_class(
         },
         "typical": _typical(members[0], nodes, weighted, probabilities[:, label], top),
         "members": listed,
-        "notes": list(dict.fromkeys(text for _, shares in weighted for text in (*shares.notes, *member_notes(listed)))),
+        "notes": list(
+            dict.fromkeys(text for _, shares in weighted for text in (*shares.notes, *explained_member_notes(listed)))
+        ),
     }
-    return {**account, "sentences": class_sentences(account)}
+    return {**account, "sentences": class_explanation_sentences(account)}
 
 
-def lead_of(label: int, classes: int) -> Tensor:
+def class_lead(label: int, classes: int) -> Tensor:
     """`[C]`, the weights of the logits: one for the class, together minus one for all others."""
     lead = torch.full((classes,), -1 / (classes - 1), dtype=torch.float64)
     lead[label] = 1
     return lead
 
 
-def class_shares(explained: ExplainedModel, nodes: Sequence[int], lead: Tensor) -> ClassShares:
+def class_lead_shares(explained: ExplainedModel, nodes: Sequence[int], lead: Tensor) -> ClassShares:
     """What the parts and features of one model give to the combination `lead` `[C]` of logits, mean over `nodes`."""
     chosen = torch.tensor(nodes)
     weights = torch.zeros(explained.graph.num_nodes, dtype=torch.float64)
@@ -115,16 +117,16 @@ def class_shares(explained: ExplainedModel, nodes: Sequence[int], lead: Tensor) 
     notes = explained.fitted.notes
     if not can_be_explained(explained.run):
         leads = (explained.logits() @ lead)[chosen]
-        result = integrate(explained, weights, lead)
+        result = model_gradients(explained, weights, lead)
         features[0] = result.shares.sum(0)
         origins = {"features": float(features.sum()), WITHOUT: result.without, RESIDUAL: result.residual}
-        notes = (*notes, approximation_note(result, float(leads.mean())))
+        notes = (*notes, gradient_approximation_note(result, float(leads.mean())))
         return ClassShares({"": leads.numpy()}, origins, features, origins, notes)
     profiles = {
         part: (values[chosen] @ lead).numpy()
         for part, values in decomposition.parts(model, problem.x, problem.adjacency)
     }
-    links = decomposition.checked(model).link_names()
+    links = decomposition.check_decomposable(model).link_names()
     origins = {"features": 0.0, "links": 0.0, "biases": 0.0}
     for share in attributions(model, problem.x, problem.adjacency, weights, lead):
         real = share.features >= 0

@@ -18,7 +18,7 @@ PHRASES = {
 DIRECTIONS = {"out": "nodes it points to", "in": "nodes that point to it", "both": "neighbours"}
 
 
-def phrase(part: str) -> str:
+def part_phrase(part: str) -> str:
     """What a part of the logits is, in words: `hop 2` is `nodes 2 steps away`."""
     if part in PHRASES:
         return PHRASES[part]
@@ -33,7 +33,7 @@ def phrase(part: str) -> str:
     return f"{how}{reached}" + (f" by {relation[1]}" if relation else "")
 
 
-def sentences(account: Mapping[str, Any]) -> list[str]:
+def explanation_sentences(account: Mapping[str, Any]) -> list[str]:
     """At most five: the prediction, what carries it, which nodes, which features, and what speaks against it."""
     lead = account["sum"]["margin"]
     result = [
@@ -50,7 +50,7 @@ def sentences(account: Mapping[str, Any]) -> list[str]:
     return result + _features_and_objections(account, _feature)
 
 
-def class_sentences(account: Mapping[str, Any]) -> list[str]:
+def class_explanation_sentences(account: Mapping[str, Any]) -> list[str]:
     """The same for an account of a class (`per_class.explain_class`)."""
     right = "" if account["right"] is None else f", {account['right']:.0%} of those with a label rightly"
     which = (
@@ -68,8 +68,8 @@ def class_sentences(account: Mapping[str, Any]) -> list[str]:
     return result + _features_and_objections(account, _mean_feature)
 
 
-def reasons(account: Mapping[str, Any]) -> str:
-    """A line (of `one_prediction.brief_account`): two parts, a node and a feature that speak most for the class."""
+def explanation_line(account: Mapping[str, Any]) -> str:
+    """A line (of `one_prediction.brief_explanation`): two parts, a node and a feature that speak most for the class."""
     largest, for_it, _ = _sides(account["parts"])
     line = _listed([_part(part) for part in for_it]) or "nothing speaks for it"
     extras = [(node["node"], node["margin"]) for node in account["nodes"][:1]]
@@ -99,7 +99,7 @@ def _sides(parts: Sequence[Mapping[str, Any]]) -> tuple[float, list[Mapping[str,
 
 
 def _part(part: Mapping[str, Any]) -> str:
-    return f"{phrase(part['part'])} ({part['margin']:+.2f})"
+    return f"{part_phrase(part['part'])} ({part['margin']:+.2f})"
 
 
 def _neighbour(neighbour: Mapping[str, Any]) -> str:

@@ -84,7 +84,7 @@ def _hidden(path: Path) -> Path:
     return path.parent / f".{path.name}.written"
 
 
-def move(file: Path, path: Path) -> None:
+def move_into_place(file: Path, path: Path) -> None:
     """Flush `file` to disk, and make it `path`."""
     with file.open("rb") as stream:
         os.fsync(stream.fileno())

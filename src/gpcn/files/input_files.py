@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.utils.text import printable
+from gpcn.utils.text import printable_text
 
 LARGEST_TOML = 1 << 20  # bytes; settings are a page at most
 
 
-def require_regular(path: Path) -> None:
+def require_regular_file(path: Path) -> None:
     """Refuse pipes, sockets and devices, which may never end or never begin; what does not exist is left to others."""
     try:
         mode = path.stat().st_mode
@@ -23,18 +23,18 @@ def require_regular(path: Path) -> None:
         raise DataError(f"{path} is a pipe, socket or device; expected a file, so save its content to one first")
 
 
-def require_unicode(path: Path) -> None:
+def require_unicode_path(path: Path) -> None:
     """Refuse names that no file has, and those that cannot be written as UTF-8, which tables, JSON and pages need."""
     if "\0" in str(path):
-        raise DataError(f"the name {printable(path)!r} holds a NUL character, which no file has; check it")
+        raise DataError(f"the name {printable_text(path)!r} holds a NUL character, which no file has; check it")
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
-        raise DataError(f"the name {printable(path)!r} is not UTF-8 text; rename the file or folder")
+        raise DataError(f"the name {printable_text(path)!r} is not UTF-8 text; rename the file or folder")
 
 
 def read_toml(path: Path, option: str) -> dict[str, Any]:
     """The content of a TOML file that `option` names; whatever is wrong with it is one sentence."""
     try:
-        require_regular(path)
+        require_regular_file(path)
         if path.stat().st_size > LARGEST_TOML:
             raise ConfigError(f"{path} has {path.stat().st_size:,} bytes, too many for settings; check {option}")
         return tomllib.loads(path.read_text(encoding="utf-8"))

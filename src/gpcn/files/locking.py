@@ -12,7 +12,7 @@ from gpcn.errors import CheckpointError
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked_folder(path: Path) -> Iterator[None]:
     """Make the folder, and keep others out of it; the lock of a killed process is free again."""
     try:
         path.mkdir(parents=True, exist_ok=True)

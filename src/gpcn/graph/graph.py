@@ -34,7 +34,7 @@ class Split:
 
     def __post_init__(self) -> None:
         for role in ROLES:
-            object.__setattr__(self, role, validation.positions(getattr(self, role), role))
+            object.__setattr__(self, role, validation.checked_split_part(getattr(self, role), role))
         for first, second in (("train", "val"), ("train", "test"), ("val", "test")):
             shared = np.intersect1d(getattr(self, first), getattr(self, second), assume_unique=True)
             if shared.size:
@@ -103,16 +103,20 @@ class Graph:
         for names in ("node_ids", "label_names", "feature_names"):
             given = getattr(self, names)
             put(self, names, None if given is None else tuple(str(item) for item in given))
-        put(self, "adjacency", validation.adjacency(self.adjacency))
-        put(self, "features", validation.features(self.features, self.num_nodes, self.node_ids, self.feature_names))
-        put(self, "labels", validation.labels(self.labels, self.num_nodes, self.label_names))
+        put(self, "adjacency", validation.checked_adjacency(self.adjacency))
+        put(
+            self,
+            "features",
+            validation.checked_features(self.features, self.num_nodes, self.node_ids, self.feature_names),
+        )
+        put(self, "labels", validation.checked_labels(self.labels, self.num_nodes, self.label_names))
         put(self, "splits", tuple(self.splits))
-        put(self, "relations", validation.relations(self.relations, self.num_nodes))
+        put(self, "relations", validation.checked_relations(self.relations, self.num_nodes))
         put(self, "notes", tuple(self.notes))
-        validation.check_names("node_ids", self.node_ids, self.num_nodes)
-        validation.check_names("label_names", self.label_names, self.num_classes)
-        validation.check_names("feature_names", self.feature_names, self.num_features)
-        validation.check_splits(self.splits, self.labels)
+        validation.check_graph_names("node_ids", self.node_ids, self.num_nodes)
+        validation.check_graph_names("label_names", self.label_names, self.num_classes)
+        validation.check_graph_names("feature_names", self.feature_names, self.num_features)
+        validation.check_graph_splits(self.splits, self.labels)
         if self.metric not in METRICS:
             raise DataError(f"metric {self.metric!r} is unknown; expected one of {', '.join(METRICS)}")
 

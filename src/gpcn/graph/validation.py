@@ -30,7 +30,7 @@ def edges_to_adjacency(edge_index: npt.ArrayLike, num_nodes: int, weights: npt.A
             f"{wrong.size} edge(s) have an endpoint outside 0..{num_nodes - 1}, the first is edge "
             f"{wrong[0]}: {source} -> {target}; nodes are numbered from 0"
         )
-    values = np.ones(ends.shape[1], np.float32) if weights is None else narrow_weights(weights)
+    values = np.ones(ends.shape[1], np.float32) if weights is None else narrow_edge_weights(weights)
     if values.size != ends.shape[1]:
         raise DataError(f"there are {values.size} weights for {ends.shape[1]} edges; expected one each")
     matrix = sp.csr_array((values, (ends[0], ends[1])), shape=(num_nodes, num_nodes))
@@ -39,7 +39,7 @@ def edges_to_adjacency(edge_index: npt.ArrayLike, num_nodes: int, weights: npt.A
     return matrix
 
 
-def narrow_weights(given: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def narrow_edge_weights(given: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """Edge weights in 32 bits; one that would become 0 there, and its edge vanish, is refused."""
     try:
         wide = np.asarray(given).ravel()
@@ -60,7 +60,7 @@ def narrow_weights(given: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return narrow
 
 
-def check_stored(matrix: object, what: str) -> None:
+def check_sparse_matrix(matrix: object, what: str) -> None:
     """Refuse a sparse matrix whose parts do not fit together: compiled code would read outside its arrays."""
     try:
         if isinstance(matrix, (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix, sp.bsr_array, sp.bsr_matrix)):
@@ -75,7 +75,7 @@ def check_stored(matrix: object, what: str) -> None:
         raise DataError(f"the {what} is a damaged sparse matrix: {error}; make it again") from error
 
 
-def read_only(matrix: Any) -> Any:
+def read_only_matrix(matrix: Any) -> Any:
     """The same numbers, which nobody can change through this array: a graph's fingerprint stays true."""
     if isinstance(matrix, np.ndarray):
         view = matrix.view()
@@ -83,7 +83,7 @@ def read_only(matrix: Any) -> Any:
         return view
     frozen = sp.csr_array(matrix)  # shares its arrays
     for part in ("data", "indices", "indptr"):
-        setattr(frozen, part, read_only(getattr(matrix, part)))
+        setattr(frozen, part, read_only_matrix(getattr(matrix, part)))
     frozen.has_canonical_format = matrix.has_canonical_format
     return frozen
 
@@ -95,14 +95,14 @@ def _check_kind(given: object, what: str) -> None:
         raise DataError(f"the {what} hold values of kind {kind!r}; expected a table of numbers")
 
 
-def adjacency(given: object) -> SparseMatrix:
+def checked_adjacency(given: object) -> SparseMatrix:
     """`[N, N]`, positive weights, canonical, small indices."""
     _check_kind(given, "adjacency")
-    check_stored(given, "adjacency")
+    check_sparse_matrix(given, "adjacency")
     try:
         matrix = sp.csr_array(given)
         if matrix.dtype != np.float32 and matrix.ndim == 2:
-            matrix = sp.csr_array((narrow_weights(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+            matrix = sp.csr_array((narrow_edge_weights(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
     except (TypeError, ValueError) as error:
         raise DataError(f"the adjacency cannot be read as a sparse matrix: {error}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -117,15 +117,15 @@ def adjacency(given: object) -> SparseMatrix:
             f"{bad.size} edge weight(s) are not positive numbers, the first is {matrix.data[bad[0]]} on edge "
             f"{row} -> {matrix.indices[bad[0]]}; weights must be finite and above 0"
         )
-    return read_only(_small_indices(matrix))
+    return read_only_matrix(_small_indices(matrix))
 
 
-def features(
+def checked_features(
     given: Any, nodes: int, node_ids: Sequence[str] | None = None, names: Sequence[str] | None = None
 ) -> FloatMatrix | SparseMatrix:
     """`[nodes, q]` of finite 32-bit floats, dense or sparse as given; `node_ids` and `names` are for the error."""
     _check_kind(given, "features")
-    check_stored(given, "features matrix")
+    check_sparse_matrix(given, "features matrix")
     try:
         with np.errstate(over="ignore"):
             matrix = sp.csr_array(given, dtype=np.float32) if sp.issparse(given) else np.asarray(given, np.float32)
@@ -148,7 +148,7 @@ def features(
             f"{bad.size} feature value(s) are missing, infinite or too large, the first is {values[bad[0]]} in row "
             f"{row}{who}, column{what}; fill them in or leave the column out"
         )
-    return read_only(matrix)
+    return read_only_matrix(matrix)
 
 
 def _position(matrix: FloatMatrix | SparseMatrix, entry: int) -> tuple[int, int]:
@@ -158,7 +158,7 @@ def _position(matrix: FloatMatrix | SparseMatrix, entry: int) -> tuple[int, int]
     return int(np.searchsorted(matrix.indptr, entry, side="right")) - 1, int(matrix.indices[entry])
 
 
-def labels(given: object, nodes: int, names: Sequence[str] | None = None) -> IntVector:
+def checked_labels(given: object, nodes: int, names: Sequence[str] | None = None) -> IntVector:
     """`[nodes]` class numbers, -1 for unknown; `names` are those of the classes."""
     labels = np.asarray(given)
     if labels.shape != (nodes,):
@@ -174,21 +174,21 @@ def labels(given: object, nodes: int, names: Sequence[str] | None = None) -> Int
     if labels.max() >= classes or classes > MOST_CLASSES:
         problem = f"a label is {labels.max()}" if labels.max() >= classes else f"there are {classes:,} label_names"
         raise DataError(f"{problem}; expected at most {min(classes, MOST_CLASSES):,} classes, numbered from 0")
-    frozen: IntVector = read_only(labels)
+    frozen: IntVector = read_only_matrix(labels)
     return frozen
 
 
-def relations(given: Any, nodes: int) -> dict[str, SparseMatrix]:
+def checked_relations(given: Any, nodes: int) -> dict[str, SparseMatrix]:
     """Edges by type, each like the adjacency."""
     checked = {}
     for name, matrix in dict(given).items():
-        checked[str(name)] = adjacency(matrix)
+        checked[str(name)] = checked_adjacency(matrix)
         if checked[str(name)].shape != (nodes, nodes):
             raise DataError(f"relation {name!r} has shape {checked[str(name)].shape}; expected {nodes} by {nodes}")
     return checked
 
 
-def check_names(field: str, names: Sequence[str] | None, size: int) -> None:
+def check_graph_names(field: str, names: Sequence[str] | None, size: int) -> None:
     """As many names as things to name, all different, all writable; a `field` without names is fine."""
     if names is None:
         return
@@ -200,7 +200,7 @@ def check_names(field: str, names: Sequence[str] | None, size: int) -> None:
         raise DataError(f"{field} repeats {_first_repeated(names)!r}; each must be different")
 
 
-def check_splits(splits: Iterable[object], labels: IntVector) -> None:
+def check_graph_splits(splits: Iterable[object], labels: IntVector) -> None:
     """Splits over nodes that have one of the `labels`."""
     for number, split in enumerate(splits):
         if not all(hasattr(split, role) for role in ROLES):
@@ -219,7 +219,7 @@ def check_splits(splits: Iterable[object], labels: IntVector) -> None:
                 )
 
 
-def positions(given: object, role: str) -> IntVector:
+def checked_split_part(given: object, role: str) -> IntVector:
     """One part of a split: sorted, distinct, not empty."""
     part = np.asarray(given)
     if part.size == 0:
@@ -231,7 +231,7 @@ def positions(given: object, role: str) -> IntVector:
         raise DataError(f"a split names a node twice in {role}; expected each node once")
     if ordered[0] < 0:
         raise DataError(f"a split names node {ordered[0]} in {role}; nodes are numbered from 0")
-    frozen: IntVector = read_only(ordered)
+    frozen: IntVector = read_only_matrix(ordered)
     return frozen
 
 

@@ -4,7 +4,7 @@ from gpcn.nn.base import NodeClassifier, inputs_of
 from gpcn.nn.engine.adjacency import Adjacency
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
-from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
+from gpcn.nn.multi_gpcn import MultiGPCN, MultiGPCNLink
 from gpcn.nn.residual import ResidualGCN
 
 __all__ = [

@@ -24,9 +24,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.decomposition import BIAS, checked, routes
+from gpcn.nn.decomposition import BIAS, check_decomposable, routes_to_nodes
 from gpcn.nn.engine.adjacency import AdjacencyLike
-from gpcn.nn.engine.operator import SparseOperator, multiply
+from gpcn.nn.engine.operator import SparseOperator, multiply_sparse
 from gpcn.nn.engine.polynomial import bank_horner
 from gpcn.nn.layers import FeatureLayers, Linear
 
@@ -64,10 +64,10 @@ def attributions(
         nodes: `[N]`, the weight of each node: one for a node, 1/n for the mean of n.
         logits: `[C]`, the weight of each logit: one for a class, and -1 for another to explain the lead over it.
     """
-    model, x = checked(model), as_features(x)
+    model, x = check_decomposable(model), as_features(x)
     reading = model.read(adjacency, None, x.shape[0])
     pieces = model.pieces()
-    for route in routes(model, reading, nodes.unsqueeze(1).to(model.dtype)):
+    for route in routes_to_nodes(model, reading, nodes.unsqueeze(1).to(model.dtype)):
         sources = route.weights.nonzero().squeeze(1)
         if route.link is not None:
             shares = route.weights[sources] * (pieces.links[route.link][sources] @ logits)
@@ -132,7 +132,7 @@ def _rows(x: Features, nodes: Tensor) -> Features:
 
 
 def _product(x: Features, weight: Tensor) -> Tensor:
-    return multiply(x.matrix, weight) if isinstance(x, SparseOperator) else x @ weight
+    return multiply_sparse(x.matrix, weight) if isinstance(x, SparseOperator) else x @ weight
 
 
 def _entries(x: Features) -> tuple[Tensor, Tensor, Tensor]:

@@ -80,9 +80,9 @@ class BankModel(NodeClassifier):
         if layers < 1:
             raise ConfigError(f"layers is {layers}; expected at least 1")
         self.layers = layers
-        self.order = polynomial.check_order(order)
+        self.order = polynomial.check_evaluation_order(order)
         self.bank = banks.parse(operators) if isinstance(operators, str) else operators
-        self.depths = banks.depths_of(self.bank, layers)
+        self.depths = banks.operator_depths(self.bank, layers)
         if not self.links:
             self.link_bank: Bank = ()
         elif link_operators == "same":
@@ -126,7 +126,7 @@ class BankModel(NodeClassifier):
             return self._recursive(reading, hidden)
         pieces = self.pieces(reading.rows)
         links = list(zip(reading.links, pieces.links, strict=True))
-        return polynomial.collapsed(reading.operators, self.depths, hidden, pieces.terms, pieces.bias, links)
+        return polynomial.collapsed_polynomial(reading.operators, self.depths, hidden, pieces.terms, pieces.bias, links)
 
     def hidden(self, x: Features, reading: Reading) -> Tensor:
         """`X_T` `[N, h]`, what the polynomial is applied to."""

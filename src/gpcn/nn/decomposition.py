@@ -43,7 +43,7 @@ def can_be_decomposed(kind: type[NodeClassifier], settings: Mapping[str, Any]) -
 @torch.no_grad()
 def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Iterator[tuple[str, Tensor]]:
     """Name and `[N, C]` of each part, one at a time; they add up to `model(x, adjacency)`."""
-    model, x = checked(model), as_features(x)
+    model, x = check_decomposable(model), as_features(x)
     reading = model.read(adjacency, None, x.shape[0])
     pieces, names = model.pieces(), iter(model.part_names())
     hidden = model.hidden(x, reading)  # [N, h]
@@ -75,7 +75,7 @@ class Route:
     link: int | None = None
 
 
-def routes(model: BankModel, reading: Reading, nodes: Tensor) -> Iterator[Route]:
+def routes_to_nodes(model: BankModel, reading: Reading, nodes: Tensor) -> Iterator[Route]:
     """The way back from `nodes` `[N, 1]` (one for the node that is explained) through every part but the bias."""
     names = iter(model.part_names())
     yield Route(next(names), nodes.squeeze(1))
@@ -92,13 +92,13 @@ def routes(model: BankModel, reading: Reading, nodes: Tensor) -> Iterator[Route]
 @torch.no_grad()
 def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: int) -> Iterator[Sources]:
     """What every node gives to `node` at each hop and through links; biases come from no node."""
-    model, x = checked(model), as_features(x)
+    model, x = check_decomposable(model), as_features(x)
     reading = model.read(adjacency, None, x.shape[0])
     pieces = model.pieces()
     hidden = model.hidden(x, reading)
     itself = hidden.new_zeros(len(hidden), 1)
     itself[node] = 1
-    for route in routes(model, reading, itself):
+    for route in routes_to_nodes(model, reading, itself):
         near = route.weights.nonzero().squeeze(1)
         gives = (
             pieces.links[route.link][near]
@@ -108,7 +108,7 @@ def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: 
         yield Sources(route.part, near, route.weights[near].unsqueeze(1) * gives)
 
 
-def checked(model: NodeClassifier) -> BankModel:
+def check_decomposable(model: NodeClassifier) -> BankModel:
     """`model`, where its logits are a sum over hops and it is ready to be evaluated."""
     if not isinstance(model, BankModel) or getattr(model, "blocks", 1) > 1:
         raise ConfigError(f"{type(model).__name__} cannot be decomposed: its logits are not a sum over hops")

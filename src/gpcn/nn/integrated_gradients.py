@@ -85,7 +85,7 @@ def integrated_gradients(
         steps *= 2
 
 
-def why_not(kind: type[NodeClassifier]) -> str | None:
+def why_no_gradients(kind: type[NodeClassifier]) -> str | None:
     """Why such a model has no integrated gradients; `None` where it has."""
     if issubclass(kind, SelfFitting):
         return "boosted trees are steps: they have neither a sum over hops nor gradients"
@@ -104,7 +104,7 @@ def _points(steps: int) -> list[tuple[float, float]]:
 def _dense(x: Features) -> Tensor:
     features = as_features(x)
     needed = COPIES * features.shape[0] * features.shape[1] * (torch.finfo(features.dtype).bits // 8)
-    machine_memory.require(
+    machine_memory.require_memory(
         needed,
         f"integrated gradients of {features.shape[1]:,} features of {features.shape[0]:,} nodes",
         "explain a model of the family instead, whose shares are exact and need no such copies: gpcn-link",
@@ -113,7 +113,7 @@ def _dense(x: Features) -> Tensor:
 
 
 def _check(model: NodeClassifier) -> None:
-    reason = why_not(type(model))
+    reason = why_no_gradients(type(model))
     if reason is not None:
         raise ConfigError(f"{type(model).__name__} cannot be explained by gradients: {reason}")
     if model.training:

@@ -12,7 +12,7 @@ from gpcn.errors import ConfigError
 from gpcn.nn.base import Features
 from gpcn.nn.engine.dropout import check_probability, dropout, dropout_sparse, relu_dropout_
 from gpcn.nn.engine.operator import SparseOperator
-from gpcn.nn.engine.randomness import graph_size, uniform_, uniform_per_node_
+from gpcn.nn.engine.randomness import uniform_, uniform_per_node_, whole_graph_size
 
 
 class Linear(nn.Module):
@@ -30,7 +30,7 @@ class Linear(nn.Module):
 
     def reset_parameters(self) -> None:
         """Uniform in ±1/√in_channels, like `torch.nn.Linear`."""
-        inputs = graph_size(self.weight.shape[0]) if self.per_node else self.weight.shape[0]
+        inputs = whole_graph_size(self.weight.shape[0]) if self.per_node else self.weight.shape[0]
         bound = 1 / math.sqrt(max(1, inputs))
         if self.per_node:
             uniform_per_node_(self.weight)

@@ -23,7 +23,7 @@ from gpcn.errors import CheckpointError, DataError, TrainingError
 from gpcn.files.atomic import replacing
 from gpcn.training.config import TrainConfig
 from gpcn.training.processes.workers import Crew, Send
-from gpcn.training.runs.splitrun import split_key
+from gpcn.training.runs.split_run import split_key
 
 KEPT_SCORES = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
 load_once = lru_cache(maxsize=2)(load_dataset)
@@ -102,7 +102,7 @@ class Evaluations:
         if self.jobs == 1:
             with single_thread():
                 for question in questions:
-                    yield question, evaluate(question)
+                    yield question, evaluate_question(question)
             return
         crew, running = self._workers(), 0
         queue = list(reversed(questions))
@@ -134,11 +134,11 @@ def answer_groups(
     return [evaluations.answer(questions) for questions in groups]
 
 
-def evaluate(question: Question) -> dict[str, Any]:
+def evaluate_question(question: Question) -> dict[str, Any]:
     """The answer, computed here and now."""
     from gpcn.theory.study import bound_and_gap, bound_and_reached
     from gpcn.training.probe import probe
-    from gpcn.training.runs.splitrun import run_split
+    from gpcn.training.runs.split_run import run_split
 
     def train_and_score(*problem: Any) -> dict[str, Any]:
         result = run_split(*problem)
@@ -156,11 +156,11 @@ def evaluate(question: Question) -> dict[str, Any]:
         answer = evaluators[question.kind](graph, question.config, question.split)
     except TrainingError as error:
         answer = {"failed": str(error)}
-    return {**answer, "seconds": round(time.perf_counter() - start, 3), "commit": commit()}
+    return {**answer, "seconds": round(time.perf_counter() - start, 3), "commit": code_commit()}
 
 
 @lru_cache
-def commit() -> str:
+def code_commit() -> str:
     """The commit of this code, marked where files were changed since; the version where there is no repository."""
     here = Path(__file__)
 
@@ -176,7 +176,7 @@ def commit() -> str:
         return f"gpcn {metadata.version('gpcn')}"
 
 
-def why_missing(dataset: str) -> str:
+def why_dataset_missing(dataset: str) -> str:
     """What a row says of a dataset that cannot be loaded here; empty where it can."""
     try:
         load_once(dataset)
@@ -208,4 +208,4 @@ def _evaluator() -> Callable[[Send, Question], dict[str, Any]]:
     import torch
 
     torch.set_num_threads(1)
-    return lambda send, question: evaluate(question)
+    return lambda send, question: evaluate_question(question)

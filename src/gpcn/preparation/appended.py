@@ -15,7 +15,7 @@ from gpcn.preparation import structure
 from gpcn.preparation.preparation import Preparation
 
 
-def with_structure(graph: Graph, level: str, preparation: Preparation | None = None) -> Graph:
+def with_structure_features(graph: Graph, level: str, preparation: Preparation | None = None) -> Graph:
     """`graph` with the features of its links as well, where `level` is `degrees` or `full`.
 
     `auto` and `none` leave it as it is. With the `preparation` of an earlier graph they are scaled as there.
@@ -31,9 +31,9 @@ def with_structure(graph: Graph, level: str, preparation: Preparation | None = N
     ends = np.stack([entries.row, entries.col]).astype(np.int64)
     if not graph.directed:
         ends = ends[:, entries.row <= entries.col]
-    columns = structure.degree_columns(ends, graph.num_nodes, directed=graph.directed)
+    columns = structure.degree_features(ends, graph.num_nodes, directed=graph.directed)
     if level == "full":
-        columns |= structure.shape_columns(graph.adjacency, directed=graph.directed)
+        columns |= structure.link_structure_features(graph.adjacency, directed=graph.directed)
     table: dict[str, Any] = {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
     fitted = preparation if earlier else None
     if fitted is None:

@@ -26,7 +26,7 @@ class MisfitError(DataError):
     @classmethod
     def first(cls, cells: Any, pattern: re.Pattern[str], expected: str, column: str = "") -> MisfitError:
         """About the first value that does not match."""
-        for row, cell in enumerate(values.texts(cells).to_pylist()):
+        for row, cell in enumerate(values.column_texts(cells).to_pylist()):
             if cell.lower() not in values.MISSING and pattern.fullmatch(cell) is None:
                 return cls(row, cell, expected, column)
         return cls(0, "", expected, column)
@@ -34,7 +34,7 @@ class MisfitError(DataError):
 
 def first_without_a_date(column: Any, format: str | None, expected: str, name: str = "") -> MisfitError:
     """About the first value that is no date of `format`, or where there is none, of the format that fits most."""
-    cells = values.without_missing_words(values.texts(column))
+    cells = values.without_missing_value_words(values.column_texts(column))
     shown = pc.if_else(pc.equal(cells, ""), None, cells)
     formats = values.DATE_FORMATS if format in (None, "timestamp") else (format,)
     parsed = [pc.strptime(shown, format=candidate, unit="s", error_is_null=True) for candidate in formats]

@@ -18,8 +18,8 @@ from gpcn.preparation import encoders, roles, values
 from gpcn.preparation.encoders import Encoder
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.roles import LEFT_OUT, Guess, Role
-from gpcn.preparation.scalars import Scale
-from gpcn.preparation.symbols import Levels
+from gpcn.preparation.scalar_encoders import Scale
+from gpcn.preparation.text_encoders import Levels
 
 FORMAT = 1
 COUNTS_FROM = 16  # so many columns of small counts are a bag of words and stay as they are; fewer are numbers
@@ -67,7 +67,7 @@ class Preparation:
     ) -> Preparation:
         """Guess or take the role of every column of `table` (Arrow columns by name) and fit its encoder."""
         guesses = {name: _guess(name, column, declared.get(name)) for name, column in table.items()}
-        complete = {name for name in table if values.is_number(table[name].type) and not table[name].null_count}
+        complete = {name for name in table if values.is_number_type(table[name].type) and not table[name].null_count}
         guesses = decide_bag_of_words(guesses, complete)
         columns = [_fitted(name, table[name], guess, scale) for name, guess in guesses.items()]
         return cls(tuple(columns), reading or {})
@@ -155,7 +155,7 @@ def _guess(name: str, column: Any, role: Role | None) -> Guess:
     try:
         if role == "drop":
             return Guess("drop", "as said")
-        return roles.guess(name, column) if role is None else roles.declared(role, column)
+        return roles.guess_role(name, column) if role is None else roles.declared_role(role, column)
     except MisfitError as error:
         error.column = name
         raise
@@ -167,7 +167,7 @@ def _fitted(name: str, column: Any, guess: Guess, scale: Scale) -> PreparedColum
     missing = _missing_share(column)
     if guess.role in LEFT_OUT:
         return PreparedColumn(name, guess.role, guess.reason, missing, None)
-    encoder = encoders.fit(name, column, guess, scale)
+    encoder = encoders.fit_encoder(name, column, guess, scale)
     if not encoder.names:
         return PreparedColumn(name, guess.role, "no value occurs twice", missing, None)
     return PreparedColumn(name, guess.role, guess.reason, missing, encoder)
@@ -175,12 +175,12 @@ def _fitted(name: str, column: Any, guess: Guess, scale: Scale) -> PreparedColum
 
 def _missing_share(column: Any) -> float:
     rows = max(1, len(column))
-    if values.is_number(column.type):
-        numbers = values.numbers(column)
+    if values.is_number_type(column.type):
+        numbers = values.column_numbers(column)
         return float(np.isnan(numbers).sum()) / rows if numbers is not None else 0.0
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or values.is_moment(column.type):
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or values.is_time_type(column.type):
         return float(column.null_count) / rows
-    empty = pc.equal(values.without_missing_words(values.texts(column)), "")
+    empty = pc.equal(values.without_missing_value_words(values.column_texts(column)), "")
     return float(pc.sum(empty).as_py() or 0) / rows
 
 
@@ -215,5 +215,5 @@ def _loaded(column: Mapping[str, Any]) -> PreparedColumn:
     name, role = column["name"], column["role"]
     if not isinstance(name, str) or role not in roles.ROLES:
         raise ValueError(f"column {name!r} has the role {role!r}")
-    encoder = None if column["state"] is None else encoders.load(role, column["state"])
+    encoder = None if column["state"] is None else encoders.load_encoder(role, column["state"])
     return PreparedColumn(name, role, str(column["reason"]), float(column["missing"]), encoder)

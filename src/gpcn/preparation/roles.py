@@ -34,53 +34,53 @@ class Guess:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def guess(name: str, column: Any) -> Guess:
+def guess_role(name: str, column: Any) -> Guess:
     """The role that the values of `column` suggest."""
     kind = column.type
-    if values.is_list(kind) and not pa.types.is_floating(kind.value_type):
+    if values.is_list_type(kind) and not pa.types.is_floating(kind.value_type):
         return Guess("tags", "lists")
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise DataError(
             f"it holds {kind} values; expected numbers, text, dates or lists; leave it out with --drop {name}"
         )
-    if values.is_moment(kind):
+    if values.is_time_type(kind):
         return _moment(column)
-    flags = values.flags(column)
+    flags = values.column_flags(column)
     if flags is not None:
         return _constant(flags) or Guess("boolean")
-    numbers = values.numbers(column)
+    numbers = values.column_numbers(column)
     if numbers is not None:
         return _number(name, numbers)
-    moments = values.moments(column)
+    moments = values.column_times(column)
     if moments is not None:
         return Guess("date", f"format {moments[1]}", {"format": moments[1]})
     return _text(column)
 
 
-def declared(role: Role, column: Any) -> Guess:
+def declared_role(role: Role, column: Any) -> Guess:
     """The role the user names, with what reading the column needs; a misfit is refused with its first value."""
     if role in ("number", "count"):
-        numbers = values.numbers(column)
+        numbers = values.column_numbers(column)
         if numbers is None:
             raise MisfitError.first(column, NUMERIC, "a number")
     if role == "date":
-        moments = values.moments(column) or values.moments(column, values.DIGITS)
+        moments = values.column_times(column) or values.column_times(column, values.DIGITS)
         if moments is None:
             expected = "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format"
             raise first_without_a_date(column, None, expected)
         return Guess("date", "as said", {"format": moments[1]})
-    if role == "boolean" and values.flags(column) is None:
-        numbers = values.numbers(column)
+    if role == "boolean" and values.column_flags(column) is None:
+        numbers = values.column_numbers(column)
         if numbers is None or not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
             raise MisfitError.first(column, FLAG, "yes or no, true or false, 1 or 0")
-    if role == "tags" and not values.is_list(column.type):
-        cells = values.without_missing_words(values.texts(column))
+    if role == "tags" and not values.is_list_type(column.type):
+        cells = values.without_missing_value_words(values.column_texts(column))
         return Guess("tags", "as said", {"separator": _separator(cells.filter(pc.not_equal(cells, ""))) or ";"})
     return Guess(role, "as said")
 
 
 def _moment(column: Any) -> Guess:
-    moments = values.moments(column)
+    moments = values.column_times(column)
     seconds = moments[0] if moments else np.array([])
     return _constant(seconds) or Guess("date", "", {"format": "timestamp"})
 
@@ -114,7 +114,7 @@ def _number(name: str, numbers: values.Floats) -> Guess:
 
 
 def _text(column: Any) -> Guess:
-    cells = values.without_missing_words(values.texts(column))
+    cells = values.without_missing_value_words(values.column_texts(column))
     present = cells.filter(pc.not_equal(cells, ""))
     return text_role(pc.unique(present), len(present), len(cells), present.slice(0, SAMPLE), cells)
 

@@ -16,7 +16,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 DAMPING, ITERATIONS = 0.85, 50
 
 
-def degree_columns(ends: npt.NDArray[np.int64], nodes: int, *, directed: bool) -> dict[str, Floats]:
+def degree_features(ends: npt.NDArray[np.int64], nodes: int, *, directed: bool) -> dict[str, Floats]:
     """Logarithms of how many edges leave and reach each node, from a list of edges `[2, E]`, repeated ones counted."""
     leaving, reaching = (np.log1p(np.bincount(side, minlength=nodes).astype(np.float64)) for side in ends)
     if directed:
@@ -25,7 +25,7 @@ def degree_columns(ends: npt.NDArray[np.int64], nodes: int, *, directed: bool) -
     return {"links: log degree": np.log1p(both.astype(np.float64))}
 
 
-def degrees_by_type(matrices: dict[str, sp.csr_array], column: str, *, directed: bool) -> dict[str, Floats]:
+def degree_features_by_type(matrices: dict[str, sp.csr_array], column: str, *, directed: bool) -> dict[str, Floats]:
     """Logarithms of how many neighbours each node has by each type of edge."""
     columns: dict[str, Floats] = {}
     for name, matrix in matrices.items():
@@ -37,7 +37,7 @@ def degrees_by_type(matrices: dict[str, sp.csr_array], column: str, *, directed:
     return columns
 
 
-def shape_columns(adjacency: sp.csr_array, *, directed: bool) -> dict[str, Floats]:
+def link_structure_features(adjacency: sp.csr_array, *, directed: bool) -> dict[str, Floats]:
     """Everything but the plain degrees."""
     pattern = sp.csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
     symmetric = pattern.maximum(pattern.T)

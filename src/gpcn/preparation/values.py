@@ -45,7 +45,7 @@ DAY = 86_400.0
 SAMPLE = 100  # values that a format of dates has to fit before all are tried
 
 
-def is_number(kind: Any) -> bool:
+def is_number_type(kind: Any) -> bool:
     """Whether an Arrow type holds numbers or booleans."""
     return bool(
         pa.types.is_integer(kind)
@@ -55,24 +55,24 @@ def is_number(kind: Any) -> bool:
     )
 
 
-def is_moment(kind: Any) -> bool:
+def is_time_type(kind: Any) -> bool:
     """Whether an Arrow type holds dates or times of a day of the calendar."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def is_list(kind: Any) -> bool:
+def is_list_type(kind: Any) -> bool:
     """Whether an Arrow type holds lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def is_text(kind: Any) -> bool:
+def is_text_type(kind: Any) -> bool:
     """Whether an Arrow type holds texts, in any of the ways that data frames store them."""
     if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
+        return is_text_type(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def texts(column: Any) -> Any:
+def column_texts(column: Any) -> Any:
     """As trimmed text, missing as the empty text; one chunk."""
     flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     try:
@@ -81,21 +81,21 @@ def texts(column: Any) -> Any:
         raise DataError(f"it holds {flat.type} values; expected text, numbers, dates or lists of texts") from error
 
 
-def without_missing_words(values: Any) -> Any:
+def without_missing_value_words(values: Any) -> Any:
     """Texts with words such as `n/a` made empty."""
     missing = pc.is_in(pc.utf8_lower(values), value_set=pa.array(sorted(MISSING), pa.string()))
     return pc.if_else(missing, "", values)
 
 
-def numbers(column: Any) -> Floats | None:
+def column_numbers(column: Any) -> Floats | None:
     """As numbers, missing NaN; `None` where some value is no number."""
-    if is_number(column.type) or pa.types.is_null(column.type):
+    if is_number_type(column.type) or pa.types.is_null(column.type):
         flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         values = flat.cast(pa.float64(), safe=False)
         return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if is_moment(column.type) or is_list(column.type) or pa.types.is_nested(column.type):
+    if is_time_type(column.type) or is_list_type(column.type) or pa.types.is_nested(column.type):
         return None
-    words = without_missing_words(texts(column))
+    words = without_missing_value_words(column_texts(column))
     try:
         parsed = pc.if_else(pc.equal(words, ""), None, words).cast(pa.float64())
     except pa.ArrowException:
@@ -103,13 +103,13 @@ def numbers(column: Any) -> Floats | None:
     return np.asarray(parsed.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def flags(column: Any) -> Floats | None:
+def column_flags(column: Any) -> Floats | None:
     """Yes and no, true and false as 1 and 0, missing NaN; `None` where some value is neither."""
     if pa.types.is_boolean(column.type):
-        return numbers(column)
-    if not is_text(column.type):
+        return column_numbers(column)
+    if not is_text_type(column.type):
         return None
-    words = pc.utf8_lower(without_missing_words(texts(column)))
+    words = pc.utf8_lower(without_missing_value_words(column_texts(column)))
     distinct = set(pc.unique(words).to_pylist()) - {""}
     if not distinct or not (distinct <= TRUE | FALSE):
         return None
@@ -119,15 +119,15 @@ def flags(column: Any) -> Floats | None:
     return values
 
 
-def moments(column: Any, format: str | None = None) -> tuple[Floats, str] | None:
+def column_times(column: Any, format: str | None = None) -> tuple[Floats, str] | None:
     """As seconds since 1970, missing NaN, and the format that fits all values; `None` where none does."""
-    if is_moment(column.type):
+    if is_time_type(column.type):
         flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         return _seconds(flat), "timestamp"
     digits = format == DIGITS and pa.types.is_integer(column.type)
-    if (is_number(column.type) and not digits) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+    if (is_number_type(column.type) and not digits) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return None
-    words = without_missing_words(texts(column))
+    words = without_missing_value_words(column_texts(column))
     words = pc.replace_substring_regex(words, r"(\d{2}:\d{2}:\d{2})\.\d+", r"\1")
     words = pc.replace_substring_regex(words, r"Z$|[+-]00:?00$", "")
     present = pc.not_equal(words, "")
@@ -154,14 +154,14 @@ def _seconds(values: Any) -> Floats:
     return seconds
 
 
-def tag_lists(column: Any, separator: str | None) -> Any:
+def column_tag_lists(column: Any, separator: str | None) -> Any:
     """Each cell's tags as an Arrow list of trimmed texts; `separator` is None for lists, `json` for JSON lists."""
-    if is_list(column.type):
+    if is_list_type(column.type):
         flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if not isinstance(flat, pa.ListArray):
             flat = flat.cast(pa.list_(flat.type.value_type))
         return flat.cast(pa.list_(pa.string()))
-    words = without_missing_words(texts(column))
+    words = without_missing_value_words(column_texts(column))
     if separator == "json":
         return pa.array([_json_list(cell) for cell in words.to_pylist()], pa.list_(pa.string()))
     return pc.split_pattern(words, pattern=separator or ";")
@@ -185,9 +185,9 @@ def entries_of_lists(lists: Any) -> tuple[npt.NDArray[np.int64], Any]:
     return rows[keep], entries.filter(pa.array(keep))
 
 
-def word_lists(column: Any) -> Any:
+def column_word_lists(column: Any) -> Any:
     """Each text's words of two letters or more, in lower case."""
-    words = pc.utf8_lower(texts(column))
+    words = pc.utf8_lower(column_texts(column))
     spaced = pc.replace_substring_regex(words, r"[^\pL\pN_]+", " ")
     return pc.split_pattern(pc.utf8_trim_whitespace(spaced), pattern=" ")
 
@@ -197,6 +197,6 @@ def long_words(words: Any) -> npt.NDArray[np.bool_]:
     return np.asarray(pc.greater_equal(pc.utf8_length(words), 2).to_numpy(zero_copy_only=False))
 
 
-def is_empty(column: Any) -> bool:
+def is_empty_column(column: Any) -> bool:
     """Whether a column holds nothing but missing values."""
-    return bool(pc.all(pc.equal(without_missing_words(texts(column)), "")).as_py())
+    return bool(pc.all(pc.equal(without_missing_value_words(column_texts(column)), "")).as_py())

@@ -7,20 +7,20 @@ from typing import Any
 from markupsafe import Markup
 
 from gpcn.report.escaping import chart_text
-from gpcn.report.figures import Figure, Trace, plain
+from gpcn.report.figures import Figure, Trace, rounded_values
 from gpcn.report.materials import AutoMaterial
-from gpcn.report.tables import Cell, Table, number, spread
-from gpcn.report.templating import render
+from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
+from gpcn.report.templating import render_template
 from gpcn.training.scores.metrics import definition
 
 
-def section(material: AutoMaterial) -> Markup:
+def auto_section(material: AutoMaterial) -> Markup:
     """The section of one choice."""
     choice = material.choice
     metric = definition(choice["metric"])
     tried = choice.get("tried") or []
     sentences = [text[:1].upper() + text[1:] + "." for text in choice["why"]]
-    return render(
+    return render_template(
         "auto.html",
         choice=choice,
         tiles=_tiles(choice, metric.digits, metric.axis),
@@ -37,7 +37,7 @@ def section(material: AutoMaterial) -> Markup:
 def _tiles(choice: dict[str, Any], digits: int, axis: str) -> list[tuple[str, str, str]]:
     expected = choice.get("expected")
     over = "" if choice["test_std"] is None else "mean ± std over splits; "
-    tiles = [("test", spread(choice["test_mean"], choice["test_std"], digits), f"{over}{axis}")]
+    tiles = [("test", mean_and_deviation(choice["test_mean"], choice["test_std"], digits), f"{over}{axis}")]
     if expected is not None:
         reach = f"{expected['low']:.{digits}f} to {expected['high']:.{digits}f}"
         tiles.append(("expected", f"{expected['score']:.{digits}f}", f"{reach}, before looking at test nodes"))
@@ -57,7 +57,7 @@ def _progress(tried: list[dict[str, Any]], metric: Any) -> Figure:
         "mode": "markers",
         "name": "tried",
         "x": [row["number"] for row in scored],
-        "y": plain([row["first_score"] for row in scored]),
+        "y": rounded_values([row["first_score"] for row in scored]),
         "hovertext": words,
         "hoverinfo": "text",
         "marker": {"color": "$series-1", "size": 7},
@@ -75,14 +75,14 @@ def _tried(tried: list[dict[str, Any]], members: list[str], digits: int) -> Tabl
     columns = ("#", "configuration", "model", "judged", "judged first", "epochs", "seconds", "counts")
     rows = [
         [
-            number(row["number"], 0),
+            number_cell(row["number"], 0),
             Cell(row["title"]),
             Cell(row["model"]),
-            number(row["score"], digits),
-            number(row["first_score"], digits),
-            number(row["epochs"], 0),
-            number(row["seconds"], 1),
-            number(counts.get(row["number"], 0), 0),
+            number_cell(row["score"], digits),
+            number_cell(row["first_score"], digits),
+            number_cell(row["epochs"], 0),
+            number_cell(row["seconds"], 1),
+            number_cell(counts.get(row["number"], 0), 0),
         ]
         for row in sorted(tried, key=lambda row: (row["number"] not in counts, row["number"]))
     ]

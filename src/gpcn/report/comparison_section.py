@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain, whiskers
+from gpcn.report.figures import Figure, Trace, category_axis, chart_height, rounded_values, whiskers
 from gpcn.report.materials import ComparisonMaterial
-from gpcn.report.tables import Cell, Table, number, spread
-from gpcn.report.templating import render
+from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
+from gpcn.report.templating import render_template
 from gpcn.training.scores.metrics import definition
 
 LEVEL = 0.05
@@ -17,17 +17,17 @@ APART = 0.16  # of a row's height, so that the mean hides no split
 COLUMNS = ("model", "test", "validation", "against the best", "95 % interval", "p", "seconds", "parameters")
 
 
-def section(material: ComparisonMaterial) -> Markup:
+def comparison_section(material: ComparisonMaterial) -> Markup:
     """The section of one comparison."""
     comparison = material.table
     kinds = {run.name: run.run.config.model for run in material.runs}
     best = next((row for row in comparison["models"] if row["best"]), None)
-    return render(
+    return render_template(
         "comparison.html",
         comparison=comparison,
         metric=comparison["metric"].replace("_", " "),
         best=best and best["model"],
-        score=best and spread(best["test_mean"], best["test_std"], definition(comparison["metric"]).digits),
+        score=best and mean_and_deviation(best["test_mean"], best["test_std"], definition(comparison["metric"]).digits),
         splits=max(len(row["splits"]) for row in comparison["models"]),
         worse=_significant(comparison, -1),
         better=_significant(comparison, 1),
@@ -66,10 +66,12 @@ def _scores(comparison: dict[str, Any]) -> Figure:
                 dots["hovertext"].append(f"split {split['split']}: {split['test']:.{metric.digits}f}")
     scored = [(index, row) for index, row in enumerate(rows) if row["test_mean"] is not None]
     means: Trace = {
-        "x": plain([row["test_mean"] for _, row in scored]),
+        "x": rounded_values([row["test_mean"] for _, row in scored]),
         "y": [index + APART for index, _ in scored],
         "error_x": whiskers([row["test_std"] or 0.0 for _, row in scored]),
-        "hovertext": [f"mean {spread(row['test_mean'], row['test_std'], metric.digits)}" for _, row in scored],
+        "hovertext": [
+            f"mean {mean_and_deviation(row['test_mean'], row['test_std'], metric.digits)}" for _, row in scored
+        ],
         "marker": {
             "size": 9,
             "symbol": "diamond",
@@ -86,11 +88,11 @@ def _scores(comparison: dict[str, Any]) -> Figure:
             {**shared, **means, "name": "mean ± std"},
         ],
         {
-            "yaxis": names_axis([row["model"] for row in rows], downwards=True),
+            "yaxis": category_axis([row["model"] for row in rows], downwards=True),
             "xaxis": {"title": {"text": metric.axis}, "zeroline": False},
             "showlegend": True,
         },
-        height_of(len(rows), 260),
+        chart_height(len(rows), 260),
     )
 
 
@@ -106,7 +108,7 @@ def _differences(comparison: dict[str, Any]) -> list[Figure]:
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",
-        "x": plain([pair["difference"] for pair in pairs]),
+        "x": rounded_values([pair["difference"] for pair in pairs]),
         "y": list(range(len(rows))),
         "error_x": whiskers([pair["high"] - pair["difference"] for pair in pairs]),
         "marker": {"size": 9, "color": ["$series-4" if pair["p"] < LEVEL else "$series-5" for pair in pairs]},
@@ -120,10 +122,10 @@ def _differences(comparison: dict[str, Any]) -> list[Figure]:
             "leaves zero out (coloured), chance is an unlikely explanation.",
             [trace],
             {
-                "yaxis": names_axis([row["model"] for row in rows], downwards=True),
+                "yaxis": category_axis([row["model"] for row in rows], downwards=True),
                 "xaxis": {"title": {"text": "points" if metric.percent else metric.axis}, "zeroline": True},
             },
-            height_of(len(comparison["models"]), 260),
+            chart_height(len(comparison["models"]), 260),
         )
     ]
 
@@ -146,17 +148,17 @@ def _table(comparison: dict[str, Any], kinds: dict[str, str]) -> Table:
         pair, name = row["against_best"], row["model"]
         undefined = pair is None or pair["p"] is None
         kind = name if row["reference"] else kinds[name]
-        difference = number(pair and pair["difference"], digits, sign=True)
+        difference = number_cell(pair and pair["difference"], digits, sign=True)
         cells.append(
             [
                 Cell((name if kind == name else f"{name} ({kind})") + " †" * _is_idle(row)),
-                Cell(spread(row["test_mean"], row["test_std"], digits), row["test_mean"]),
-                number(row["val_mean"], digits),
+                Cell(mean_and_deviation(row["test_mean"], row["test_std"], digits), row["test_mean"]),
+                number_cell(row["val_mean"], digits),
                 Cell("best on validation", 0.0) if row["best"] else difference,
                 Cell("–") if undefined else Cell(_reach(pair, digits), pair["low"]),
                 Cell("–") if undefined else Cell(_chance(pair["p"]) + (" *" * (pair["p"] < LEVEL)), pair["p"]),
-                number(row["seconds"], 1),
-                number(row["parameters"], 0),
+                number_cell(row["seconds"], 1),
+                number_cell(row["parameters"], 0),
             ]
         )
     return Table(COLUMNS, cells, numeric=frozenset(COLUMNS[1:]))

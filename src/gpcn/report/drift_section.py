@@ -8,10 +8,10 @@ import numpy as np
 from markupsafe import Markup
 
 from gpcn.report.escaping import chart_text
-from gpcn.report.figures import Figure, Trace, height_of, largest_classes, names_axis, plain
+from gpcn.report.figures import Figure, Trace, category_axis, chart_height, largest_classes, rounded_values
 from gpcn.report.materials import NewTablesMaterial
-from gpcn.report.tables import Cell, Table, number
-from gpcn.report.templating import render
+from gpcn.report.tables import Cell, Table, number_cell
+from gpcn.report.templating import render_template
 from gpcn.training.predictions.drift import MOVED, NOTABLE
 from gpcn.training.predictions.prediction import Predictions
 
@@ -20,11 +20,11 @@ MOST_NODES, MOST_FEATURES = 50, 50
 LEAST_WRITTEN = 0.001
 
 
-def section(material: NewTablesMaterial) -> Markup:
+def drift_section(material: NewTablesMaterial) -> Markup:
     """The section of one pair of tables."""
     predictions, drift = material.predictions, material.predictions.drift
     moved = [note.removeprefix(MARK) for note in predictions.notes if note.startswith(MARK)]
-    return render(
+    return render_template(
         "drift.html",
         run=material.run,
         tiles=_tiles(predictions),
@@ -66,7 +66,7 @@ def _links(counts: dict[str, list[int]]) -> Figure:
     ]
     about = "Share of the nodes with so many links, in either direction; each group is twice as wide as the one before."
     layout = {
-        "xaxis": names_axis(names, title={"text": "links"}),
+        "xaxis": category_axis(names, title={"text": "links"}),
         "yaxis": {"title": {"text": "nodes"}, "tickformat": ".0%"},
         "barmode": "group",
         "showlegend": True,
@@ -90,12 +90,12 @@ def _classes(classes: dict[str, Any]) -> Figure:
         "trained on."
     )
     layout = {
-        "xaxis": names_axis(names, title={"text": "class"}),
+        "xaxis": category_axis(names, title={"text": "class"}),
         "yaxis": {"title": {"text": "share"}, "tickformat": ".0%"},
         "barmode": "group",
         "showlegend": True,
     }
-    return Figure("Classes", about + limited, traces, layout, height_of(len(given), 320))
+    return Figure("Classes", about + limited, traces, layout, chart_height(len(given), 320))
 
 
 def _bars(title: str, names: list[str], shares: list[float], colour: str, words: str) -> Trace:
@@ -103,7 +103,7 @@ def _bars(title: str, names: list[str], shares: list[float], colour: str, words:
         "type": "bar",
         "name": title,
         "x": list(range(len(names))),
-        "y": plain(shares),
+        "y": rounded_values(shares),
         "hovertext": [
             f"{title}: {share:.1%} {words.format(chart_text(name))}" for name, share in zip(names, shares, strict=True)
         ],
@@ -128,7 +128,7 @@ def _measures(drift: dict[str, Any]) -> Table:
     ]
     for what, index in (("numbers of links", drift["degrees"]), ("predicted classes", drift["classes"]["index"])):
         if index is not None:
-            rows.append([Cell(what), Cell("stability index"), number(index), _notable(index >= MOVED)])
+            rows.append([Cell(what), Cell("stability index"), number_cell(index), _notable(index >= MOVED)])
     return Table(("what", "of", "how much", "notable"), rows, numeric=frozenset({"how much"}))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.utils.text import printable
+from gpcn.utils.text import printable_text
 
 IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 IN_CHART = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
@@ -28,19 +28,19 @@ def script_json(data: Any) -> Markup:
 
 def chart_text(text: object) -> str:
     """Text that a chart shows as it is."""
-    return printable(text).translate(IN_CHART)
+    return printable_text(text).translate(IN_CHART)
 
 
 def chart_label(text: object) -> str:
     """The same, cut to what fits beside an axis."""
-    plain = printable(text)
+    plain = printable_text(text)
     return chart_text(plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…")
 
 
 def chart_labels(names: Sequence[object]) -> list[str]:
     """The same for all names of an axis: where two would look alike, cut in the middle, and as little as need be."""
     labels = [chart_label(name) for name in names]
-    full = [printable(name) for name in names]
+    full = [printable_text(name) for name in names]
     for longest in LONGER:
         if len(set(labels)) == len(set(full)):
             break
@@ -49,6 +49,6 @@ def chart_labels(names: Sequence[object]) -> list[str]:
     return labels
 
 
-def for_page(value: Any) -> Any:
+def escapable_value(value: Any) -> Any:
     """What Jinja is about to escape, without control characters."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return printable_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -34,7 +34,7 @@ class Figure:
         return {"data": list(self.data), "layout": {**self.layout, "height": self.height}}
 
 
-def names_axis(names: Sequence[object], *, downwards: bool = False, **more: Any) -> dict[str, Any]:
+def category_axis(names: Sequence[object], *, downwards: bool = False, **more: Any) -> dict[str, Any]:
     """An axis of categories; `downwards` the first is on top."""
     last = len(names) - 0.5
     span = [last, -0.5] if downwards else [-0.5, last]
@@ -42,7 +42,7 @@ def names_axis(names: Sequence[object], *, downwards: bool = False, **more: Any)
     return {**ticks, "range": span, "showgrid": False, "zeroline": False, "automargin": True, **more}
 
 
-def height_of(rows: int, least: int = 200) -> int:
+def chart_height(rows: int, least: int = 200) -> int:
     """Room for a row per category."""
     return max(least, min(1400, 90 + 30 * rows))
 
@@ -55,7 +55,7 @@ def largest_classes(sizes: Sequence[float]) -> tuple[list[int], str]:
     return chosen, f" Of the {len(sizes):,} classes, the {MOST_CLASSES} with most nodes are shown."
 
 
-def matrix(
+def heat_map(
     values: Sequence[Sequence[float | None]],
     rows: Sequence[object],
     columns: Sequence[object],
@@ -93,8 +93,8 @@ def matrix(
     if small:
         trace |= {"texttemplate": "%{text}", "textfont": {"color": "$ink"}}
     layout = {
-        "xaxis": names_axis(columns, title={"text": across}, side="top"),
-        "yaxis": names_axis(rows, downwards=True, title={"text": down}),
+        "xaxis": category_axis(columns, title={"text": across}, side="top"),
+        "yaxis": category_axis(rows, downwards=True, title={"text": down}),
     }
     return [trace], layout
 
@@ -115,9 +115,9 @@ def dotted_line(name: str, x: Sequence[float | None], y: Sequence[float | None])
 
 def whiskers(reach: Sequence[float | None]) -> dict[str, Any]:
     """Lines as long as `reach` to both sides of a point."""
-    return {"type": "data", "array": plain(reach), "thickness": 1.5, "width": 4, "color": "$quiet"}
+    return {"type": "data", "array": rounded_values(reach), "thickness": 1.5, "width": 4, "color": "$quiet"}
 
 
-def plain(values: Sequence[float | None], digits: int = 5) -> list[float | None]:
+def rounded_values(values: Sequence[float | None], digits: int = 5) -> list[float | None]:
     """Numbers with as many digits as a chart can show; what is no number is left out."""
     return [None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}") for value in values]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from gpcn.explanation import can_be_explained
 from gpcn.explanation.explained_model import ExplainedModel
-from gpcn.explanation.one_prediction import brief_account
-from gpcn.explanation.sentences import reasons
+from gpcn.explanation.one_prediction import brief_explanation
+from gpcn.explanation.sentences import explanation_line
 from gpcn.graph import Graph
 from gpcn.report.importance import feature_entries
 from gpcn.report.materials import RunMaterial
@@ -96,5 +96,5 @@ def _explanations(
     for node in nodes:
         ranked = np.argsort(-probabilities[node], kind="stable")[:2].tolist()
         winner, runner_up = ranked if positive is None else (positive, 1 - positive)
-        lines[node] = reasons(brief_account(explained, node, winner, runner_up))
+        lines[node] = explanation_line(brief_explanation(explained, node, winner, runner_up))
     return lines

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
-from gpcn.report.figures import Figure, Trace, plain
-from gpcn.report.palette import series
+from gpcn.report.figures import Figure, Trace, rounded_values
+from gpcn.report.palette import series_color
 from gpcn.utils.types import UNKNOWN
 
 MOST_NODES, MOST_LINKS, MOST_COLOURS = 300, 1500, 5
@@ -18,13 +18,13 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
-def picture(graph: Graph) -> Figure:
+def graph_picture(graph: Graph) -> Figure:
     """The same picture every time."""
-    nodes = sample(graph)
+    nodes = sample_nodes(graph)
     inner = graph.adjacency[nodes][:, nodes].tocoo()
     pairs = np.unique(np.sort(np.stack([inner.row, inner.col]).astype(np.int64), axis=0), axis=1)
     pairs = pairs[:, pairs[0] != pairs[1]]
-    points = layout(len(nodes), pairs)
+    points = spring_layout(len(nodes), pairs)
     shown = pairs[:, np.sort(np.random.default_rng(0).permutation(pairs.shape[1])[:MOST_LINKS])]
     traces = [_links(points, shown)] if shown.size else []
     traces += _classes(graph, nodes, points)
@@ -38,7 +38,7 @@ def picture(graph: Graph) -> Figure:
     return Figure("A picture of the graph", about, traces, {**axes, "showlegend": True}, 520)
 
 
-def sample(graph: Graph) -> Integers:
+def sample_nodes(graph: Graph) -> Integers:
     """All nodes of a small graph; of a large one those met on the way outwards from nodes drawn at random."""
     if graph.num_nodes <= MOST_NODES:
         return np.arange(graph.num_nodes)
@@ -57,7 +57,7 @@ def sample(graph: Graph) -> Integers:
     return np.sort(np.fromiter(chosen, dtype=np.int64))
 
 
-def layout(count: int, pairs: Integers) -> Floats:
+def spring_layout(count: int, pairs: Integers) -> Floats:
     """Fruchterman and Reingold's springs, `[count, 2]`: all push each other away, `pairs` `[2, E]` pull together."""
     rng = np.random.default_rng(0)
     points: Floats = rng.uniform(-1, 1, (count, 2))
@@ -81,7 +81,7 @@ def _links(points: Floats, pairs: Integers) -> Trace:
     x, y = ([value for a, b in zip(*ends[:, :, axis], strict=True) for value in (a, b, None)] for axis in (0, 1))
     line = {"width": 0.7, "color": "$quiet"}
     shared = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, "opacity": 0.45}
-    return {**shared, "name": "links", "x": plain(x, 4), "y": plain(y, 4), "line": line}
+    return {**shared, "name": "links", "x": rounded_values(x, 4), "y": rounded_values(y, 4), "line": line}
 
 
 def _classes(graph: Graph, nodes: Integers, points: Floats) -> list[Trace]:
@@ -89,7 +89,7 @@ def _classes(graph: Graph, nodes: Integers, points: Floats) -> list[Trace]:
     labels, names = graph.labels[nodes], graph.label_names
     sizes = np.bincount(labels[labels != UNKNOWN], minlength=graph.num_classes)
     largest = sorted(np.argsort(-sizes, kind="stable")[:MOST_COLOURS].tolist())
-    groups = [(label, labels == label, series(number)) for number, label in enumerate(largest)]
+    groups = [(label, labels == label, series_color(number)) for number, label in enumerate(largest)]
     groups.append((None, (labels != UNKNOWN) & ~np.isin(labels, largest), "$series-6"))
     groups.append((UNKNOWN, labels == UNKNOWN, "$line"))
     traces: list[Trace] = []
@@ -105,8 +105,8 @@ def _classes(graph: Graph, nodes: Integers, points: Floats) -> list[Trace]:
                 "type": "scatter",
                 "mode": "markers",
                 "name": chart_label(title),
-                "x": plain(points[listed, 0].tolist(), 4),
-                "y": plain(points[listed, 1].tolist(), 4),
+                "x": rounded_values(points[listed, 0].tolist(), 4),
+                "y": rounded_values(points[listed, 1].tolist(), 4),
                 "hovertext": [f"{chart_text(name)}: {chart_text(title)}" for name in node_names],
                 "hoverinfo": "text",
                 "marker": {"size": 8, "color": colour, "line": {"width": 0.8, "color": "$quiet"}},

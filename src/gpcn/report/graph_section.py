@@ -11,10 +11,10 @@ from markupsafe import Markup
 from gpcn.graph import Graph
 from gpcn.inspection import inspect
 from gpcn.report import graph_picture
-from gpcn.report.figures import Figure, height_of, largest_classes, matrix, names_axis
+from gpcn.report.figures import Figure, category_axis, chart_height, heat_map, largest_classes
 from gpcn.report.materials import GraphMaterial
-from gpcn.report.tables import Cell, Table, number
-from gpcn.report.templating import render
+from gpcn.report.tables import Cell, Table, number_cell
+from gpcn.report.templating import render_template
 
 MEASURES = (
     ("edge", "edge_homophily", "share of edges that join two nodes of one class"),
@@ -30,19 +30,21 @@ OF_A_DIRECTION = (
 )
 
 
-def section(material: GraphMaterial) -> Markup:
+def graph_section(material: GraphMaterial) -> Markup:
     """The section of one graph."""
     graph, facts = material.graph, inspect(material.graph)
     measures = Table(
         ("measure", "value", "what it says"),
-        [[Cell(name), number(facts[key]), Cell(meaning)] for name, key, meaning in MEASURES] + _directions(facts),
+        [[Cell(name), number_cell(facts[key]), Cell(meaning)] for name, key, meaning in MEASURES] + _directions(facts),
         numeric=frozenset({"value"}),
     )
     figures = [_classes(facts), _degrees(graph)]
     if facts["classes"] > 1:
         figures.insert(1, _compatibility(facts))
-    drawn = [graph_picture.picture(graph)] if material.names_nodes else []
-    return render("graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures, drawn=drawn)
+    drawn = [graph_picture.graph_picture(graph)] if material.names_nodes else []
+    return render_template(
+        "graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures, drawn=drawn
+    )
 
 
 def _directions(facts: dict[str, Any]) -> list[list[Cell]]:
@@ -50,7 +52,7 @@ def _directions(facts: dict[str, Any]) -> list[list[Cell]]:
     if facts["directions"] is None:
         return []
     return [
-        [Cell(f"{name}, {of} neighbours"), number(facts["directions"][of][key]), Cell(meaning)]
+        [Cell(f"{name}, {of} neighbours"), number_cell(facts["directions"][of][key]), Cell(meaning)]
         for of in ("out", "in")
         for name, key, meaning in OF_A_DIRECTION
     ]
@@ -91,8 +93,8 @@ def _classes(facts: dict[str, Any]) -> Figure:
         "Class balance",
         "How many labelled nodes each class has.",
         [bars],
-        {"yaxis": names_axis(names, downwards=True), "xaxis": {"title": {"text": "labelled nodes"}}},
-        height_of(len(names), 300),
+        {"yaxis": category_axis(names, downwards=True), "xaxis": {"title": {"text": "labelled nodes"}}},
+        chart_height(len(names), 300),
     )
 
 
@@ -102,9 +104,9 @@ def _compatibility(facts: dict[str, Any]) -> Figure:
     shares = [[facts["compatibility"][row][column] for column in chosen] for row in chosen]
     written = [[f"{value:.2f}" for value in row] for row in shares]
     hover = "of the edges of {0}, {2} go to {1}"
-    data, layout = matrix(shares, names, names, written=written, hover=hover, down="from class", across="to class")
+    data, layout = heat_map(shares, names, names, written=written, hover=hover, down="from class", across="to class")
     about = "Share of each class's edges (rows) that go to each class (columns). A strong diagonal is homophily."
-    return Figure("Who links to whom", about + limited, data, layout, height_of(len(names), 300))
+    return Figure("Who links to whom", about + limited, data, layout, chart_height(len(names), 300))
 
 
 def _degrees(graph: Graph) -> Figure:
@@ -128,5 +130,5 @@ def _degrees(graph: Graph) -> Figure:
         "Degrees",
         about,
         [bars],
-        {"xaxis": names_axis(names, title={"text": "links"}), "yaxis": {"title": {"text": "nodes"}}},
+        {"xaxis": category_axis(names, title={"text": "links"}), "yaxis": {"title": {"text": "nodes"}}},
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.explanation import can_be_explained, why_not
+from gpcn.explanation import can_be_explained, why_unexplainable
 from gpcn.explanation.explained_model import ExplainedModel
-from gpcn.explanation.per_class import class_shares, lead_of
+from gpcn.explanation.per_class import class_lead, class_lead_shares
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_text
-from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
+from gpcn.report.figures import Figure, Trace, category_axis, chart_height, heat_map, rounded_values
 from gpcn.report.materials import RunMaterial
-from gpcn.report.tables import signed
+from gpcn.report.tables import signed_number
 
 SHOWN = 15
 MOST_CLASSES = 12
@@ -20,11 +20,11 @@ MOST_EXACT, MOST_BY_GRADIENTS = 20_000_000, 1_000_000  # features of nodes that 
 Floats = npt.NDArray[np.float64]
 
 
-def importance(material: RunMaterial) -> list[Figure]:
+def importance_figures(material: RunMaterial) -> list[Figure]:
     """Two charts by the model of the first split; none where it has no features, or would take long."""
     run, graph = material.run, material.graph
     names = run.label_names()
-    if graph is None or why_not(run) is not None or graph.num_features == 0 or len(names) > MOST_CLASSES:
+    if graph is None or why_unexplainable(run) is not None or graph.num_features == 0 or len(names) > MOST_CLASSES:
         return []
     exact = can_be_explained(run)
     if feature_entries(graph) > (MOST_EXACT if exact else MOST_BY_GRADIENTS):
@@ -34,7 +34,7 @@ def importance(material: RunMaterial) -> list[Figure]:
     by_class: dict[int, Floats] = {}
     for label in np.unique(predicted).tolist():
         nodes = np.flatnonzero(predicted == label).tolist()
-        by_class[label] = class_shares(explained, nodes, lead_of(label, len(names))).features.numpy()
+        by_class[label] = class_lead_shares(explained, nodes, class_lead(label, len(names))).features.numpy()
     sizes = np.bincount(predicted, minlength=len(names)) / predicted.size
     mean = sum((sizes[label] * shares for label, shares in by_class.items()), np.zeros((2, graph.num_features)))
     order = [int(index) for index in np.argsort(-np.abs(mean.sum(axis=0)), kind="stable")[:SHOWN]]
@@ -59,10 +59,10 @@ def _bars(mean: Floats, feature_names: list[str], exact: bool, how: str) -> Figu
             "type": "bar",
             "orientation": "h",
             "name": kind,
-            "x": plain(values.tolist()),
+            "x": rounded_values(values.tolist()),
             "y": list(range(len(feature_names))),
             "hovertext": [
-                f"{chart_text(name)}: {signed(value, 3)} {kind}"
+                f"{chart_text(name)}: {signed_number(value, 3)} {kind}"
                 for name, value in zip(feature_names, values, strict=True)
             ],
             "hoverinfo": "text",
@@ -75,21 +75,21 @@ def _bars(mean: Floats, feature_names: list[str], exact: bool, how: str) -> Figu
         f"as a node's own feature, and as one of the nodes it is linked to. The first split's model.{how}"
     )
     layout = {
-        "yaxis": names_axis(feature_names, downwards=True),
+        "yaxis": category_axis(feature_names, downwards=True),
         "xaxis": {"title": {"text": "share of the lead"}, "zeroline": True},
         "barmode": "relative",
         "showlegend": True,
     }
-    return Figure("Which features count", about, bars, layout, height_of(len(feature_names), 320))
+    return Figure("Which features count", about, bars, layout, chart_height(len(feature_names), 320))
 
 
 def _by_class(table: dict[str, Floats], feature_names: list[str], how: str) -> Figure:
-    values = [plain(list(row), 4) for row in np.stack(list(table.values()), axis=1).tolist()]
-    written = [["–" if value is None else signed(value) for value in row] for row in values]
-    data, layout = matrix(
+    values = [rounded_values(list(row), 4) for row in np.stack(list(table.values()), axis=1).tolist()]
+    written = [["–" if value is None else signed_number(value) for value in row] for row in values]
+    data, layout = heat_map(
         values, feature_names, list(table), written=written, hover="{0}, predicted {1}: {2}", diverging=True
     )
     if len(feature_names) > 12:  # the numbers fit beside few columns
         data[0] |= {"texttemplate": "%{text}", "textfont": {"color": "$ink"}, "showscale": False}
     about = f"The same for the nodes predicted to be of each class. Blue speaks for the class, orange against it.{how}"
-    return Figure("Features, class by class", about, data, layout, height_of(len(feature_names), 320))
+    return Figure("Features, class by class", about, data, layout, chart_height(len(feature_names), 320))

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import CheckpointError
-from gpcn.report.figures import Figure, Trace, plain
-from gpcn.report.palette import series
+from gpcn.report.figures import Figure, Trace, rounded_values
+from gpcn.report.palette import series_color
 from gpcn.training.runs.run import Run
 from gpcn.training.scores.metrics import MetricDefinition
 
 POINTS = 300
 
 
-def curves(
+def learning_curves(
     run: Run, splits: list[dict[str, Any]], metric: MetricDefinition, majority: float | None = None
 ) -> list[Figure]:
     """Two charts, of losses and of the validation score, with what the `majority` has as a line."""
@@ -33,7 +33,7 @@ def curves(
             losses.append(
                 {
                     **line,
-                    "y": plain([row[column] for row in shown]),
+                    "y": rounded_values([row[column] for row in shown]),
                     "name": kind,
                     "legendgroup": kind,
                     "showlegend": index == 0,
@@ -42,22 +42,28 @@ def curves(
                     "opacity": 0.75,
                 }
             )
-        style = {"width": 1.5, "color": series(index)}
+        style = {"width": 1.5, "color": series_color(index)}
         hover = f"{name}: %{{y:.{metric.digits}f}}<extra></extra>"
         scores.append(
-            {**line, "y": plain([row[3] for row in shown]), "name": name, "line": style, "hovertemplate": hover}
+            {
+                **line,
+                "y": rounded_values([row[3] for row in shown]),
+                "name": name,
+                "line": style,
+                "hovertemplate": hover,
+            }
         )
         chosen = next((row for row in history if int(row[0]) == split["best_epoch"]), None)
         if chosen is not None:
             best["x"].append(int(chosen[0]))
-            best["y"].append(plain([chosen[3]])[0])
+            best["y"].append(rounded_values([chosen[3]])[0])
             best["hovertext"].append(f"{name}: epoch {chosen[0]:.0f} is kept")
     marker = {"symbol": "circle-open", "size": 10, "color": "$ink", "line": {"width": 2}}
     kept = {"type": "scatter", "mode": "markers", "name": "kept epoch", "hoverinfo": "text", "marker": marker, **best}
     if majority is not None:
         last = max(max(trace["x"], default=0) for trace in scores)
         dotted = {"dash": "dot", "color": "$quiet", "width": 1.5}
-        level: Trace = {"name": "majority", "x": [0, last], "y": plain([majority, majority]), "line": dotted}
+        level: Trace = {"name": "majority", "x": [0, last], "y": rounded_values([majority, majority]), "line": dotted}
         scores.append({"type": "scatter", "mode": "lines", "hoverinfo": "name", **level})
     epoch_axis = {"xaxis": {"title": {"text": "epoch"}, "zeroline": False}, "showlegend": True}
     about = "A line per split. Click a name to hide or show its lines, drag to zoom, double-click to go back."

@@ -17,9 +17,9 @@ from gpcn.graph import Graph
 from gpcn.theory.document import TheoryDocument
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.folders import is_run, runs_in
+from gpcn.training.runs.graph_source import reload_graph, relocated_source, source_of
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.run_creation import names_digest
-from gpcn.training.runs.source import load_again, relocated, source_of
+from gpcn.training.runs.run_creation import graph_names_digest
 from gpcn.training.scores.compared_runs import read_comparison
 from gpcn.training.scores.metrics import gain
 from gpcn.tuning import require_search
@@ -59,7 +59,7 @@ class ComparisonMaterial:
 
 @dataclass(frozen=True)
 class StudyMaterial:
-    """A search, with the `summary` of `tuning.summary.describe`."""
+    """A search, with the `summary` of `tuning.summary.describe_study`."""
 
     name: str
     summary: dict[str, Any]
@@ -120,15 +120,15 @@ class PageContext:
         what = "what needs it is left out"
         if wanted not in self.graphs:
             try:
-                source = relocated(source_of(metadata), self.graph, self.nodes)
-                self.add(load_again(source, path, mirror=self.mirror))
+                source = relocated_source(source_of(metadata), self.graph, self.nodes)
+                self.add(reload_graph(source, path, mirror=self.mirror))
             except GpcnError as error:
                 where = "if its files were moved, name them with --graph and --nodes"
                 return None, (f"the graph of {path} cannot be loaded, so {what} ({where}): {error}",)
         if wanted not in self.graphs:
             return None, (f"the graph of {path} has changed since training, so {what}",)
         graph = self.graphs[wanted]
-        if metadata.get("names", names_digest(graph)) != names_digest(graph):
+        if metadata.get("names", graph_names_digest(graph)) != graph_names_digest(graph):
             return None, (f"names in the graph of {path} have changed since training, so {what}",)
         return graph, ()
 
@@ -144,7 +144,7 @@ class PageContext:
         return new
 
 
-def gather(
+def gather_materials(
     paths: Sequence[str],
     mirror: Path | None = None,
     *,
@@ -197,12 +197,12 @@ def _read_comparison(path: str, context: PageContext) -> list[Any]:
 def _read_study(path: str, context: PageContext) -> list[Any]:
     require_search(f"the study in {path}")
     from gpcn.tuning.ledger import Ledger
-    from gpcn.tuning.summary import describe
+    from gpcn.tuning.summary import describe_study
 
     folder = Path(path)
     ledger = Ledger.read(folder)
     graph, notes = context.graph_of(ledger.header["graph"], folder)
-    studied = StudyMaterial(folder.resolve().name, describe(ledger), ledger.space.dimensions(), notes=notes)
+    studied = StudyMaterial(folder.resolve().name, describe_study(ledger), ledger.space.dimensions(), notes=notes)
     return [*context.not_yet_shown(graph), studied]
 
 

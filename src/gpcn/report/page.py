@@ -40,7 +40,7 @@ def write(
         nodes: its table of nodes, where `graph` is a table of edges.
         names_nodes: whether single nodes and links may be shown; without, the page can be passed on where these are
             private.
-        new_tables: `materials.NewTablesMaterial` to end with; `workspace.paging.write_page` makes them.
+        new_tables: `materials.NewTablesMaterial` to end with; `workspace.report_page.write_report_page` makes them.
 
     Returns:
         `out, bytes, sections: [{kind, name}]`.
@@ -48,12 +48,14 @@ def write(
     target = Path(out)
     if target.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"cannot write a report to {target}; expected a name that ends in .html")
-    from gpcn.report.materials import gather
+    from gpcn.report.materials import gather_materials
     from gpcn.report.sections import section_for
-    from gpcn.report.templating import render, template_file
+    from gpcn.report.templating import render_template, template_file
 
     path_list = [paths] if isinstance(paths, (str, Path)) else paths
-    materials = gather([str(path) for path in path_list], mirror, graph=graph, nodes=nodes, names_nodes=names_nodes)
+    materials = gather_materials(
+        [str(path) for path in path_list], mirror, graph=graph, nodes=nodes, names_nodes=names_nodes
+    )
     materials += new_tables
     kinds = [section_for(material) for material in materials]
     sections = [
@@ -61,7 +63,7 @@ def write(
         for kind, material in zip(kinds, materials, strict=True)
     ]
     scripts = {"early": template_file("early.js"), "plotly": charts_script(), "main": template_file("page.js")}
-    text = render("page.html", **_page_values(sections, scripts)).encode()
+    text = render_template("page.html", **_page_values(sections, scripts)).encode()
     with replacing(target) as stream:
         stream.write(text)
     listed = [{"kind": section["kind"], "name": section["name"]} for section in sections]
@@ -72,7 +74,7 @@ def _page_values(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dic
     """What `page.html` is filled with."""
     from markupsafe import Markup
 
-    from gpcn.report.palette import declarations
+    from gpcn.report.palette import color_declarations
     from gpcn.report.templating import template_file
 
     trusted = {name: Markup(text) for name, text in scripts.items()}  # noqa: S704
@@ -81,15 +83,15 @@ def _page_values(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dic
         "sections": sections,
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": metadata.version("gpcn"),
-        "policy": policy(list(scripts.values())),
-        "light": Markup(declarations(dark=False)),  # noqa: S704
-        "dark": Markup(declarations(dark=True)),  # noqa: S704
+        "policy": content_security_policy(list(scripts.values())),
+        "light": Markup(color_declarations(dark=False)),  # noqa: S704
+        "dark": Markup(color_declarations(dark=True)),  # noqa: S704
         "style": Markup(template_file("style.css")),  # noqa: S704
         "scripts": trusted,
     }
 
 
-def policy(scripts: Sequence[str]) -> str:
+def content_security_policy(scripts: Sequence[str]) -> str:
     """What the page may do: run these scripts, style itself, draw. Plotly styles its charts from script."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts

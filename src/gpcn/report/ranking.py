@@ -12,8 +12,8 @@ from sklearn import metrics as sklearn_metrics
 from gpcn.errors import DataError
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
-from gpcn.report.figures import Figure, Trace, dotted_line, plain
-from gpcn.report.palette import SERIES, series
+from gpcn.report.figures import Figure, Trace, dotted_line, rounded_values
+from gpcn.report.palette import SERIES, series_color
 from gpcn.training.predictions.threshold import best_f1_threshold, validation_nodes
 from gpcn.training.runs.run import Run
 
@@ -31,16 +31,16 @@ class Ranked:
     truth: npt.NDArray[np.bool_]
 
 
-def pooled(run: Run, graph: Graph) -> tuple[Floats, npt.NDArray[np.int64]]:
+def pooled_test_predictions(run: Run, graph: Graph) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Probabilities `[n, C]` and labels of the test nodes of all finished splits."""
     tests = {number: graph.splits[number].test for number in run.finished()}
     probabilities = [run.predictions(number)[test] for number, test in tests.items()]
     return np.concatenate(probabilities), np.concatenate([graph.labels[test] for test in tests.values()])
 
 
-def curves(run: Run, graph: Graph) -> list[Figure]:
+def ranking_curves(run: Run, graph: Graph) -> list[Figure]:
     """Of two classes the rarer one, of more the six largest, each against the rest; nothing where only one is there."""
-    probabilities, labels = pooled(run, graph)
+    probabilities, labels = pooled_test_predictions(run, graph)
     positive, names = run.positive(), run.label_names()
     sizes = np.bincount(labels, minlength=len(names))
     chosen = [positive] if positive is not None else sorted(np.argsort(-sizes, kind="stable")[:SERIES].tolist())
@@ -98,7 +98,7 @@ def _precision(ranked: Sequence[Ranked], thresholds: Sequence[tuple[str, float]]
         traces.append(_line(f"{chart_label(subject.name)} ({area:.3f})", recall[::-1], precision[::-1], number))
     share = float(ranked[0].truth.mean())
     if len(ranked) == 1:
-        traces.insert(0, dotted_line("majority", plain([0, 1]), plain([share, share])))
+        traces.insert(0, dotted_line("majority", rounded_values([0, 1]), rounded_values([share, share])))
     marks = []
     for name, value in thresholds:
         _, caught, right = _rates(ranked[0], value)
@@ -143,15 +143,15 @@ def _line(name: str, x: Floats, y: Floats, number: int) -> Trace:
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": plain(np.asarray(x)[kept].tolist()),
-        "y": plain(np.asarray(y)[kept].tolist()),
-        "line": {"width": 2, "color": series(number)},
+        "x": rounded_values(np.asarray(x)[kept].tolist()),
+        "y": rounded_values(np.asarray(y)[kept].tolist()),
+        "line": {"width": 2, "color": series_color(number)},
         "hovertemplate": "%{x:.1%}, %{y:.1%}<extra></extra>",
     }
 
 
 def _diagonal(name: str) -> Trace:
-    return dotted_line(name, plain([0, 1]), plain([0, 1]))
+    return dotted_line(name, rounded_values([0, 1]), rounded_values([0, 1]))
 
 
 def _marks(marks: Sequence[tuple[str, float, float]]) -> list[Trace]:
@@ -160,8 +160,8 @@ def _marks(marks: Sequence[tuple[str, float, float]]) -> list[Trace]:
             "type": "scatter",
             "mode": "markers",
             "name": name,
-            "x": plain([x]),
-            "y": plain([y]),
+            "x": rounded_values([x]),
+            "y": rounded_values([y]),
             "marker": {"size": 11, "symbol": symbol, "color": "$ink"},
             "hovertext": [f"{name}: {x:.1%}, {y:.1%}"],
             "hoverinfo": "text",

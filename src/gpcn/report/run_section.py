@@ -10,37 +10,37 @@ from markupsafe import Markup
 
 from gpcn.graph import Graph
 from gpcn.report import learning, ranking, signal
-from gpcn.report.figures import Figure, Trace, dotted_line, height_of, largest_classes, matrix, plain
+from gpcn.report.figures import Figure, Trace, chart_height, dotted_line, heat_map, largest_classes, rounded_values
 from gpcn.report.first_look import first_look
-from gpcn.report.importance import importance
+from gpcn.report.importance import importance_figures
 from gpcn.report.materials import RunMaterial
-from gpcn.report.tables import Cell, Table, number, spread
-from gpcn.report.templating import render
+from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
+from gpcn.report.templating import render_template
 from gpcn.training.runs.run import Run
 from gpcn.training.scores.comparison import majority_result
 from gpcn.training.scores.evaluation import calibration_error, confidence_bins
 from gpcn.training.scores.metrics import definition
 
 
-def section(material: RunMaterial) -> Markup:
+def run_section(material: RunMaterial) -> Markup:
     """The section of one run."""
     run, result = material.run, material.result
     confusion = np.sum([split["metrics"]["test"]["confusion"] for split in result["splits"]], axis=0)
     figures = [_confusion(confusion, run.label_names())]
     if material.graph is not None:
-        figures += [_reliability(run, material.graph), *ranking.curves(run, material.graph)]
+        figures += [_reliability(run, material.graph), *ranking.ranking_curves(run, material.graph)]
     majority = majority_result([result], result["metric"], run.positive())
-    return render(
+    return render_template(
         "run.html",
         result=result,
         settings=_settings(run),
         tiles=_tiles(result, majority),
-        learning=learning.curves(run, result["splits"], definition(result["metric"]), majority["val_mean"]),
+        learning=learning.learning_curves(run, result["splits"], definition(result["metric"]), majority["val_mean"]),
         figures=figures,
         classes=_classes(confusion, run.label_names()),
         splits=_splits(result["splits"], definition(result["metric"]).digits),
-        signal=signal.account(material),
-        features=importance(material),
+        signal=signal.signal_account(material),
+        features=importance_figures(material),
         first=first_look(material),
         notes=material.notes,
     )
@@ -53,11 +53,11 @@ def _tiles(result: dict[str, Any], majority: dict[str, Any]) -> list[tuple[str, 
     metric = definition(result["metric"])
     deviation = "" if result["test_std"] is None else f"± {result['test_std']:.{metric.digits}f} over splits; "
     tiles = [
-        ("test", spread(result["test_mean"], None, metric.digits), f"{deviation}{metric.axis}"),
-        ("validation", spread(result["val_mean"], None, metric.digits), "mean over splits, same measure"),
+        ("test", mean_and_deviation(result["test_mean"], None, metric.digits), f"{deviation}{metric.axis}"),
+        ("validation", mean_and_deviation(result["val_mean"], None, metric.digits), "mean over splits, same measure"),
         (
             "majority",
-            spread(majority["test_mean"], None, metric.digits),
+            mean_and_deviation(majority["test_mean"], None, metric.digits),
             "what class shares alone achieve on test nodes",
         ),
         ("epochs", f"{np.mean(epochs):,.0f}", f"on average; {min(epochs):,} to {max(epochs):,}"),
@@ -83,17 +83,17 @@ def _confusion(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Figure:
     names = tuple(names[number_] for number_ in chosen)
     written = [[f"{count:,}" for count in row] for row in confusion.tolist()]
     hover = "{2} test node(s) of {0} predicted as {1}"
-    data, layout = matrix(
+    data, layout = heat_map(
         shares.round(4).tolist(), names, names, written=written, hover=hover, down="class", across="predicted"
     )
     about = (
         "Test nodes of all splits: their class (rows) and what was predicted (columns). Colour is the share of the row."
     )
-    return Figure("Confusion", about + limited, data, layout, height_of(len(names), 320))
+    return Figure("Confusion", about + limited, data, layout, chart_height(len(names), 320))
 
 
 def _reliability(run: Run, graph: Graph) -> Figure:
-    pooled, labels = ranking.pooled(run, graph)
+    pooled, labels = ranking.pooled_test_predictions(run, graph)
     size, right, confidence = confidence_bins(pooled, labels)
     seen = size > 0
     x, y, many = confidence[seen] / size[seen], right[seen] / size[seen], size[seen]
@@ -101,8 +101,8 @@ def _reliability(run: Run, graph: Graph) -> Figure:
         "type": "scatter",
         "mode": "markers",
         "name": "predictions",
-        "x": plain(x.tolist()),
-        "y": plain(y.tolist()),
+        "x": rounded_values(x.tolist()),
+        "y": rounded_values(y.tolist()),
         "marker": {
             "color": "$series-1",
             "opacity": 0.8,
@@ -119,7 +119,7 @@ def _reliability(run: Run, graph: Graph) -> Figure:
         f"of them. Below the line: too sure. The mean gap (expected calibration error) is {error:.1%}.",
         [dotted_line("as sure as right", [0, 1], [0, 1]), dots],
         {"xaxis": {**axis, "title": {"text": "how sure"}}, "yaxis": {**axis, "title": {"text": "how often right"}}},
-        height_of(len(run.label_names()), 320),
+        chart_height(len(run.label_names()), 320),
     )
 
 
@@ -131,10 +131,10 @@ def _classes(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Table:
         rows.append(
             [
                 Cell(name),
-                number(int(actual[index]), 0),
-                number(hits[index] / predicted[index] if predicted[index] else None),
-                number(hits[index] / actual[index] if actual[index] else None),
-                number(2 * hits[index] / both if both else None),
+                number_cell(int(actual[index]), 0),
+                number_cell(hits[index] / predicted[index] if predicted[index] else None),
+                number_cell(hits[index] / actual[index] if actual[index] else None),
+                number_cell(2 * hits[index] / both if both else None),
             ]
         )
     columns = ("class", "test nodes", "precision", "recall", "F1")
@@ -146,8 +146,8 @@ def _splits(splits: list[dict[str, Any]], digits: int) -> Table:
     keys = ("test", "val", "train", "epochs", "best_epoch", "seconds")
     rows = [
         [
-            number(split["split"], 0),
-            *(number(split[key], 0 if "epoch" in key else 1 if key == "seconds" else digits) for key in keys),
+            number_cell(split["split"], 0),
+            *(number_cell(split[key], 0 if "epoch" in key else 1 if key == "seconds" else digits) for key in keys),
         ]
         for split in splits
     ]

@@ -42,13 +42,13 @@ class SectionKind:
 
 
 SECTIONS = (
-    SectionKind("graph", GraphMaterial, graph_section.section),
-    SectionKind("comparison", ComparisonMaterial, comparison_section.section),
-    SectionKind("run", RunMaterial, run_section.section),
-    SectionKind("auto", AutoMaterial, auto_section.section),
-    SectionKind("new tables", NewTablesMaterial, drift_section.section),
-    SectionKind("study", StudyMaterial, study_section.section),
-    SectionKind("theory", TheoryMaterial, theory_section.section),
+    SectionKind("graph", GraphMaterial, graph_section.graph_section),
+    SectionKind("comparison", ComparisonMaterial, comparison_section.comparison_section),
+    SectionKind("run", RunMaterial, run_section.run_section),
+    SectionKind("auto", AutoMaterial, auto_section.auto_section),
+    SectionKind("new tables", NewTablesMaterial, drift_section.drift_section),
+    SectionKind("study", StudyMaterial, study_section.study_section),
+    SectionKind("theory", TheoryMaterial, theory_section.theory_section),
 )
 
 

@@ -11,9 +11,9 @@ import torch
 
 from gpcn.explanation import can_be_explained, lead_parts, power_names
 from gpcn.graph import Graph
-from gpcn.report.figures import Figure, Trace, height_of, matrix, names_axis, plain
+from gpcn.report.figures import Figure, Trace, category_axis, chart_height, heat_map, rounded_values
 from gpcn.report.materials import RunMaterial
-from gpcn.report.tables import Cell, Table, number, signed
+from gpcn.report.tables import Cell, Table, number_cell, signed_number
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.runs.run import Run
 
@@ -35,7 +35,7 @@ class Leads:
         return self.margins[:, chosen].mean(axis=1).tolist() if chosen.any() else [None] * len(self.parts)
 
 
-def account(material: RunMaterial) -> dict[str, Any] | None:
+def signal_account(material: RunMaterial) -> dict[str, Any] | None:
     """Figures, a table and a sentence; `None` for models that have no such account."""
     coefficients = [split["coefficients"] for split in material.result["splits"] if split["coefficients"] is not None]
     figures = [_coefficients(coefficients, power_names(material.run))] if coefficients else []
@@ -64,7 +64,7 @@ def _sentence(leads: Leads) -> str:
     means = leads.mean(np.ones_like(leads.right))
     named = [(name, value) for name, value in zip(leads.parts, means, strict=True) if value is not None]
     ranked = sorted(named, key=lambda pair: -abs(pair[1]))
-    listed = ", ".join(f"{name} {signed(value)}" for name, value in ranked[:MENTIONED])
+    listed = ", ".join(f"{name} {signed_number(value)}" for name, value in ranked[:MENTIONED])
     more = f", and {len(ranked) - MENTIONED} smaller part(s)" if len(ranked) > MENTIONED else ""
     total = sum(value for _, value in named)
     return f"On average the predicted class leads the runner-up by {total:.2f}, made up of {listed}{more}."
@@ -80,7 +80,7 @@ def _outcomes(leads: Leads) -> Figure:
                 "type": "bar",
                 "name": f"{name} ({int(chosen.sum()):,})",
                 "x": list(range(len(leads.parts))),
-                "y": plain(values),
+                "y": rounded_values(values),
                 "hovertemplate": f"%{{y:+.3f}} where {name}<extra></extra>",
                 "marker": {"color": colour},
             }
@@ -90,19 +90,19 @@ def _outcomes(leads: Leads) -> Figure:
         "Mean share of each part in the lead of the predicted class over the runner-up (difference of logits, that is, "
         "of log-odds), for test nodes predicted rightly and wrongly. The bars of a colour add up to its mean lead.",
         bars,
-        {"xaxis": names_axis(leads.parts), "yaxis": {"title": {"text": "share of the lead"}}, "showlegend": True},
+        {"xaxis": category_axis(leads.parts), "yaxis": {"title": {"text": "share of the lead"}}, "showlegend": True},
         340,
     )
 
 
 def _by_class(leads: Leads, names: tuple[str, ...]) -> Figure:
-    values = [plain(leads.mean(leads.labels == label), 4) for label in range(len(names))]
-    written = [["–" if value is None else signed(value) for value in row] for row in values]
-    data, layout = matrix(
+    values = [rounded_values(leads.mean(leads.labels == label), 4) for label in range(len(names))]
+    written = [["–" if value is None else signed_number(value) for value in row] for row in values]
+    data, layout = heat_map(
         values, names, leads.parts, written=written, hover="{0}, {1}: {2}", down="class", diverging=True
     )
     about = "The same for test nodes of each class. Blue parts speak for the predicted class, orange ones against it."
-    return Figure("The lead, class by class", about, data, layout, height_of(len(names), 340))
+    return Figure("The lead, class by class", about, data, layout, chart_height(len(names), 340))
 
 
 def _coefficients(splits: list[list[float | None]], powers: list[str] | None) -> Figure:
@@ -111,7 +111,7 @@ def _coefficients(splits: list[list[float | None]], powers: list[str] | None) ->
         "type": "scatter",
         "mode": "markers",
         "x": [position for _ in splits for position in positions],
-        "y": plain([value for split in splits for value in split]),
+        "y": rounded_values([value for split in splits for value in split]),
         "hovertemplate": "%{y:.4g}<extra></extra>" if powers else "hop %{x}: %{y:.4g}<extra></extra>",
         "marker": {"size": 9, "opacity": 0.6, "color": "$series-3"},
     }
@@ -121,7 +121,7 @@ def _coefficients(splits: list[list[float | None]], powers: list[str] | None) ->
         "The weight of each power of the adjacency, a dot per split; hop 0 is the node itself. The size of a hop's "
         "signal also depends on the learned weights, which the charts of the lead take into account.",
         [dots],
-        {"xaxis": names_axis(powers) if powers else hops, "yaxis": {"title": {"text": "coefficient"}}},
+        {"xaxis": category_axis(powers) if powers else hops, "yaxis": {"title": {"text": "coefficient"}}},
         SHALLOW,
     )
 
@@ -130,11 +130,11 @@ def _mixes(mixes: list[tuple[int, float]]) -> Figure:
     bars: Trace = {
         "type": "bar",
         "x": list(range(len(mixes))),
-        "y": plain([mix for _, mix in mixes]),
+        "y": rounded_values([mix for _, mix in mixes]),
         "hovertemplate": "μ = %{y:.3f}<extra></extra>",
         "marker": {"color": "$series-4"},
     }
-    names = names_axis([f"split {number}" for number, _ in mixes])
+    names = category_axis([f"split {number}" for number, _ in mixes])
     about = (
         "μ of each split: 1 is all convolution, 0 is all links. Like a coefficient, it says nothing about the weights."
     )
@@ -150,7 +150,7 @@ def _table(leads: Leads, names: tuple[str, ...]) -> Table:
             if among.any():
                 means = leads.mean(among)
                 total = sum(value or 0.0 for value in means)
-                shares = [number(value, 2, sign=True) for value in (*means, total)]
-                rows.append([Cell(name), Cell(outcome), number(int(among.sum()), 0), *shares])
+                shares = [number_cell(value, 2, sign=True) for value in (*means, total)]
+                rows.append([Cell(name), Cell(outcome), number_cell(int(among.sum()), 0), *shares])
     columns = ("class", "predicted", "test nodes", *leads.parts, "lead")
     return Table(columns, rows, numeric=frozenset(columns[2:]))

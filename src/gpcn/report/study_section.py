@@ -9,10 +9,10 @@ from typing import Any
 from markupsafe import Markup
 
 from gpcn.report.escaping import chart_label, chart_text
-from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain
+from gpcn.report.figures import Figure, Trace, category_axis, chart_height, rounded_values
 from gpcn.report.materials import StudyMaterial
-from gpcn.report.tables import Cell, Table, number
-from gpcn.report.templating import render
+from gpcn.report.tables import Cell, Table, number_cell
+from gpcn.report.templating import render_template
 from gpcn.training.scores.metrics import definition
 
 MOST_AXES = 8
@@ -24,16 +24,16 @@ STATES = {  # colour, and what it means
 }
 
 
-def section(material: StudyMaterial) -> Markup:
+def study_section(material: StudyMaterial) -> Markup:
     """The section of one study."""
     summary = material.summary
     scored = any(row["score"] is not None for row in summary["history"])
-    height = height_of(len(summary["importance"]), 320)
+    height = chart_height(len(summary["importance"]), 320)
     figures = [_progress(summary, height)] if scored else []
     if summary["importance"]:
         figures.append(_importance(summary["importance"], height))
     wide = _coordinates(summary, material.dimensions)
-    return render(
+    return render_template(
         "study.html",
         summary=summary,
         verdict=None if scored else _nothing_yet(summary),
@@ -87,7 +87,7 @@ def _progress(summary: dict[str, Any], height: int = 320) -> Figure:
                 "name": meaning,
                 "marker": {"color": colour, "size": 7},
             }
-            dots |= {"x": [row["number"] for row in in_state], "y": plain([row["score"] for row in in_state])}
+            dots |= {"x": [row["number"] for row in in_state], "y": rounded_values([row["score"] for row in in_state])}
             words = [f"#{row['number']}: {row['score']:.{metric.digits}f}, {meaning}" for row in in_state]
             traces.append(dots | {"hovertext": words, "hoverinfo": "text"})
     best = [row for row in history if row["best"] is not None]
@@ -96,7 +96,7 @@ def _progress(summary: dict[str, Any], height: int = 320) -> Figure:
         "mode": "lines",
         "name": "best so far",
         "x": [row["number"] for row in best],
-        "y": plain([row["best"] for row in best]),
+        "y": rounded_values([row["best"] for row in best]),
         "line": {"shape": "hv", "color": "$ink", "width": 1.5},
         "hovertemplate": f"best so far %{{y:.{metric.digits}f}}<extra></extra>",
     }
@@ -119,14 +119,14 @@ def _importance(shares: dict[str, float], height: int) -> Figure:
     bars = {
         "type": "bar",
         "orientation": "h",
-        "x": plain(values),
+        "x": rounded_values(values),
         "y": list(range(len(names))),
         "hovertext": [f"{chart_text(name)}: {value:.1%}" for name, value in shares.items()],
         "hoverinfo": "text",
         "marker": {"color": "$series-3"},
     }
     about = "The share of the score's variance that each setting explains by itself (fANOVA), over all that was tried."
-    layout = {"yaxis": names_axis(names, downwards=True), "xaxis": {"tickformat": ".0%", "rangemode": "tozero"}}
+    layout = {"yaxis": category_axis(names, downwards=True), "xaxis": {"tickformat": ".0%", "rangemode": "tozero"}}
     return Figure("What mattered", about, [bars], layout, height)
 
 
@@ -151,7 +151,7 @@ def _coordinates(summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]
                 "type": "scatter",
                 "mode": "lines+markers",
                 "x": positions,
-                "y": plain(heights),
+                "y": rounded_values(heights),
                 "line": {"color": "$series-2" if strong else "$series-1", "width": 2 if strong else 1},
                 "marker": {"size": 5, "color": "$series-2" if strong else "$series-1"},
                 "opacity": round(0.12 + 0.75 * share**2, 3),
@@ -166,7 +166,7 @@ def _coordinates(summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]
         _tick(len(axes), share, f"{low + share * (high - low):.{metric.digits - 1}f}") for share in (0.0, 0.5, 1.0)
     ]
     layout = {
-        "xaxis": names_axis(
+        "xaxis": category_axis(
             [*axes, "score"], side="top", tickangle=0, range=[-0.35, len(axes) + 0.45], fixedrange=True
         ),
         "yaxis": {"visible": False, "range": [-0.06, 1.06], "fixedrange": True},
@@ -217,8 +217,13 @@ def _best(rows: Sequence[dict[str, Any]], digits: int) -> Table:
     cells = []
     for row in rows:
         words = ", ".join(f"{name} {_written(value)}" for name, value in row["settings"].items())
-        numbers = [number(row["number"], 0), Cell(row["model"]), number(row["score"], digits), number(row["splits"], 0)]
-        cells.append([*numbers, number(row["test"], digits), Cell(f"{words}, epoch chosen by {row['select']}")])
+        numbers = [
+            number_cell(row["number"], 0),
+            Cell(row["model"]),
+            number_cell(row["score"], digits),
+            number_cell(row["splits"], 0),
+        ]
+        cells.append([*numbers, number_cell(row["test"], digits), Cell(f"{words}, epoch chosen by {row['select']}")])
     return Table(columns, cells, numeric=frozenset({"#", "validation", "splits", "test"}))
 
 
@@ -227,7 +232,7 @@ def _diverged(rows: Sequence[dict[str, Any]]) -> Table | None:
         return None
     cells = [
         [
-            number(row["number"], 0),
+            number_cell(row["number"], 0),
             Cell(row["why"]),
             Cell(", ".join(f"{name} {_written(value)}" for name, value in row["settings"].items())),
         ]

@@ -23,19 +23,19 @@ class Table:
     numeric: frozenset[str] = field(default_factory=frozenset)
 
 
-def number(value: float | None, digits: int = 3, sign: bool = False) -> Cell:
+def number_cell(value: float | None, digits: int = 3, sign: bool = False) -> Cell:
     """A number; undefined is a dash, and sorts last."""
     if value is None:
         return Cell("–")
-    return Cell(signed(value, digits) if sign else f"{value:,.{digits}f}", float(value))
+    return Cell(signed_number(value, digits) if sign else f"{value:,.{digits}f}", float(value))
 
 
-def signed(value: float, digits: int = 2) -> str:
+def signed_number(value: float, digits: int = 2) -> str:
     """A number with its sign; what rounds to nothing is not negative."""
     return f"{round(value, digits) + 0.0:+,.{digits}f}"
 
 
-def spread(mean: float | None, deviation: float | None, digits: int = 2) -> str:
+def mean_and_deviation(mean: float | None, deviation: float | None, digits: int = 2) -> str:
     """Mean ± standard deviation, in the digits that tables of the field have."""
     if mean is None:
         return "–"

@@ -8,10 +8,10 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from gpcn.report.escaping import for_page, script_json
+from gpcn.report.escaping import escapable_value, script_json
 
 
-def render(template: str, **values: object) -> Markup:
+def render_template(template: str, **values: object) -> Markup:
     """A template filled in; whatever is in `values` is text, unless it was rendered here before."""
     return Markup(_environment().get_template(template).render(**values))  # noqa: S704
 
@@ -27,7 +27,7 @@ def _environment() -> Environment:
         loader=PackageLoader("gpcn.report"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=for_page,
+        finalize=escapable_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

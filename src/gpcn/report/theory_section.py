@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from gpcn.report.figures import Figure, Trace, height_of, names_axis, plain, whiskers
+from gpcn.report.figures import Figure, Trace, category_axis, chart_height, rounded_values, whiskers
 from gpcn.report.materials import TheoryMaterial
-from gpcn.report.tables import Cell, Table, number
-from gpcn.report.templating import render
+from gpcn.report.tables import Cell, Table, number_cell
+from gpcn.report.templating import render_template
 from gpcn.theory.document import StoredBound, TheoryDocument
 
 SIDES = (("printed", "as printed", "$series-5"), ("corrected", "as the proof supports", "$series-1"))
 
 
-def section(material: TheoryMaterial) -> Markup:
+def theory_section(material: TheoryMaterial) -> Markup:
     """The section of one document."""
     document = material.document
     figures = [_density(document), _sums(document)]
     bounds = document.bounds
-    return render(
+    return render_template(
         "theory.html",
         document=document,
         tiles=[] if bounds is None else _tiles(document, bounds),
@@ -40,9 +40,9 @@ def _density(document: TheoryDocument) -> Figure:
     middles = [low + width / 2 for low, width in zip(document.edges[:-1], widths, strict=True)]
     bars: Trace = {
         "type": "bar",
-        "x": plain(middles),
-        "y": plain([share or None for share in document.shares]),
-        "width": plain(widths),
+        "x": rounded_values(middles),
+        "y": rounded_values([share or None for share in document.shares]),
+        "width": rounded_values(widths),
         "marker": {"color": "$series-1"},
         "hovertemplate": "%{y:.2%} near %{x:.2f}<extra></extra>",
     }
@@ -62,7 +62,7 @@ def _sums(document: TheoryDocument) -> Figure:
         "type": "scatter",
         "mode": "lines+markers",
         "x": powers,
-        "y": plain(document.power_sums[1:]),
+        "y": rounded_values(document.power_sums[1:]),
         "error_y": whiskers(document.errors[1:]),
         "line": {"color": "$series-3"},
         "marker": {"color": "$series-3", "size": 7},
@@ -101,7 +101,7 @@ def _chart(bounds: dict[str, StoredBound]) -> Figure:
         values: Sequence[float | None] = [bounds[side].terms.get(name) or None for name in names]
         bar: Trace = {"type": "bar", "orientation": "h", "name": words, "marker": {"color": colour}}
         bar |= {
-            "x": plain(values),
+            "x": rounded_values(values),
             "y": list(range(len(names))),
             "hovertemplate": f"%{{x:,.4g}} {words}<extra></extra>",
         }
@@ -113,9 +113,9 @@ def _chart(bounds: dict[str, StoredBound]) -> Figure:
         "barmode": "group",
         "showlegend": True,
         "xaxis": {"type": "log", "dtick": 1, "title": {"text": "complexity over Q"}, "exponentformat": "power"},
-        "yaxis": names_axis([_term_title(name) for name in names], downwards=True),
+        "yaxis": category_axis([_term_title(name) for name in names], downwards=True),
     }
-    return Figure("Terms of the bound", about, traces, layout, height_of(2 * len(names), 320))
+    return Figure("Terms of the bound", about, traces, layout, chart_height(2 * len(names), 320))
 
 
 def _table(bounds: dict[str, StoredBound]) -> Table:
@@ -132,7 +132,7 @@ def _table(bounds: dict[str, StoredBound]) -> Table:
 def _sums_table(document: TheoryDocument) -> Table:
     columns = ("k", "Σ|λ|^k", "within")
     rows = [
-        [number(k, 0), Cell(f"{value:,.6g}", value), Cell(f"± {error:.2g}" if error else "exact", error)]
+        [number_cell(k, 0), Cell(f"{value:,.6g}", value), Cell(f"± {error:.2g}" if error else "exact", error)]
         for k, (value, error) in enumerate(zip(document.power_sums, document.errors, strict=True))
         if k
     ]

@@ -67,14 +67,14 @@ class TheoryDocument:
             ) from error
 
 
-def write(document: Mapping[str, Any], path: Path) -> None:
+def write_document(document: Mapping[str, Any], path: Path) -> None:
     """Keep `document` at `path`."""
-    check_name(path)
+    check_document_name(path)
     with replacing(path) as stream:
         stream.write((json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
 
 
-def check_name(path: Path) -> None:
+def check_document_name(path: Path) -> None:
     """Refuse a name that `gpcn report` would not recognize, before there is anything to write."""
     if path.suffix.lower() != ".json":
         raise ConfigError(f"--out is {path}; expected a name that ends in .json")

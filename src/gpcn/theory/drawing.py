@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.files.atomic import replacing
-from gpcn.utils.extras import require
+from gpcn.utils.extras import require_library
 
 
 @contextmanager
 def figure_at(path: Path, width: float, height: float) -> Iterator[Any]:
     """A matplotlib figure to draw on, in inches; it is at `path` afterwards."""
-    matplotlib = require("matplotlib", "drawing a figure")
+    matplotlib = require_library("matplotlib", "drawing a figure")
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context({"svg.hashsalt": "gpcn", "svg.fonttype": "none", "font.size": 10}):

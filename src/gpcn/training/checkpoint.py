@@ -17,9 +17,9 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from gpcn.errors import CheckpointError
-from gpcn.files.atomic import hidden_folder, move, remove_hidden_folder
+from gpcn.files.atomic import hidden_folder, move_into_place, remove_hidden_folder
 from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
-from gpcn.training.runs.records import METADATA, check_header, metadata_of
+from gpcn.training.runs.records import METADATA, check_tensor_header, tensor_metadata
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], metadata: dict[str, Any], owner: str) -> None:
@@ -59,8 +59,8 @@ def _intact_file(folder: Path, name: str, owner: str) -> tuple[Path, dict[str, A
     if not path.exists():
         return None
     advice = f"delete {folder} to start that split over"
-    header = read_sealed(path, check_header, advice)
-    file, digest, metadata = header["tensors"], header["sha256"], metadata_of(header)
+    header = read_sealed(path, check_tensor_header, advice)
+    file, digest, metadata = header["tensors"], header["sha256"], tensor_metadata(header)
     if header["owner"] != owner:
         raise CheckpointError(f"{path} belongs to another run or split; {advice}")
     if Path(file).name != file:
@@ -86,7 +86,7 @@ def _write_tensors(folder: Path, name: str, tensors: dict[str, Tensor]) -> tuple
             raise OSError(int(number[1]), os.strerror(int(number[1]))) if number else error from error
         digest = file_digest(file)
         target = folder / f"{name}-{digest[:12]}.safetensors"
-        move(file, target)
+        move_into_place(file, target)
     return target, digest
 
 

@@ -12,8 +12,8 @@ from gpcn.errors import ConfigError
 from gpcn.files.input_files import read_toml
 from gpcn.nn import zoo
 from gpcn.nn.engine.adjacency import DIRECTIONS
-from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value, settle
-from gpcn.training.renamed import RENAMED, in_current_names, in_former_names, merge
+from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value, resolve_settings
+from gpcn.training.former_settings import RENAMED, in_current_names, in_former_names, merge_former_settings
 
 SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0, high=2**63 - 1)
 TRAINING = (
@@ -80,7 +80,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         entry = zoo.entry(self.model)
         object.__setattr__(self, "hyperparameters", entry.settle(self.hyperparameters))
-        object.__setattr__(self, "training", settle(TRAINING, in_current_names(self.training), "training"))
+        object.__setattr__(self, "training", resolve_settings(TRAINING, in_current_names(self.training), "training"))
         object.__setattr__(self, "seed", SEED.check(self.seed))
 
     @classmethod
@@ -93,7 +93,7 @@ class TrainConfig:
         declared = declared_settings(model)
         for name in current:
             if name not in declared:
-                settle(tuple(declared.values()), {name: 0}, model)
+                resolve_settings(tuple(declared.values()), {name: 0}, model)
         return cls(
             model=model,
             hyperparameters={name: value for name, value in current.items() if name in model_settings},
@@ -108,7 +108,7 @@ class TrainConfig:
         nested = next((name for name, value in settings.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")
-        return cls.of(**merge({"model": "gpcn"}, settings, changes or {}))
+        return cls.of(**merge_former_settings({"model": "gpcn"}, settings, changes or {}))
 
     @classmethod
     def from_json(cls, payload: Any) -> TrainConfig:

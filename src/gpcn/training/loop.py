@@ -129,7 +129,7 @@ class TrainingLoop(ABC):
             raise ValueError("its history is incomplete")
 
 
-def misfit(error: Exception) -> CheckpointError:
+def checkpoint_misfit(error: Exception) -> CheckpointError:
     """What to raise where a checkpoint cannot be continued from."""
     return CheckpointError(f"the checkpoint does not fit this model and configuration: {error}")
 

@@ -22,13 +22,13 @@ LAYERED = {"gcnii": 1, "deep-gcn": 1, "deep-sage": 1, "residual-gcn": 1, "gcn": 
 SMALL = 1 << 28  # bytes that are not worth a look
 
 
-def check(graph: Graph, config: TrainConfig, sizes: dict[str, Any]) -> None:
+def check_training_memory(graph: Graph, config: TrainConfig, sizes: dict[str, Any]) -> None:
     """Refuse a model that cannot be trained in the memory there is; `sizes` are what the model is built with."""
     if _at_most(graph, config) < SMALL:
         return
     needed = weight_bytes(config, sizes, graph.num_nodes) + activation_bytes(graph, config)
     size = f"{graph.num_nodes:,} nodes, {graph.num_features:,} features"
-    machine_memory.require(
+    machine_memory.require_memory(
         needed,
         f"{config.model} ({_shown(config)}) on {graph.name} ({size})",
         "lower hidden or layers, use another model, or raise the limit",

@@ -21,8 +21,8 @@ from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import loss_and_score
 from gpcn.training.problem import Problem
-from gpcn.training.scores.metrics import can_be_scored, check_can_choose, definition
-from gpcn.training.trainers import trainer_for
+from gpcn.training.scores.metrics import check_metric_can_choose, definition, metric_is_defined
+from gpcn.training.trainer_choice import trainer_for
 
 RULES = ("loss", "metric")
 MOST_KEPT = 1 << 24  # logits of validation nodes that wait to be judged together
@@ -46,9 +46,11 @@ def probe(
     reuse_freed_memory()
     problem = problem or Problem.of(graph, config)
     split = graph.splits[number]
-    check_can_choose(graph.labels[split.val], graph.metric, graph.positive, f"the validation nodes of split {number}")
+    check_metric_can_choose(
+        graph.labels[split.val], graph.metric, graph.positive, f"the validation nodes of split {number}"
+    )
     trainer = trainer_for(problem, config, split, number)
-    first, second = halves(graph.labels[split.val], number, graph.metric, graph.positive)
+    first, second = validation_halves(graph.labels[split.val], number, graph.metric, graph.positive)
     metric = definition(graph.metric)
     order = trainer.val[torch.from_numpy(np.concatenate([first, second]))]
     block = max(1, MOST_KEPT // max(1, len(order) * graph.num_classes))
@@ -84,7 +86,7 @@ def probe(
     return scores | {"test": tests} if with_test else scores
 
 
-def halves(
+def validation_halves(
     labels: npt.NDArray[Any], number: int, metric: str, positive: int | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Positions of the validation nodes, in two halves drawn at random.
@@ -96,7 +98,7 @@ def halves(
     drawn = np.random.default_rng(number).permutation(size)
     dealt = drawn[np.argsort(labels[drawn], kind="stable")]
     for first, second in ((drawn[: size // 2], drawn[size // 2 :]), (dealt[::2], dealt[1::2])):
-        if all(can_be_scored(labels[half], metric, positive) for half in (first, second)):
+        if all(metric_is_defined(labels[half], metric, positive) for half in (first, second)):
             return first, second
     return drawn, drawn
 

@@ -75,7 +75,7 @@ class Problem:
         """The same without asking whether there is anything to learn, for prediction by models of a `structure`."""
         if not graph.has_sparse_features:
             size = graph.num_nodes * graph.num_features * (torch.finfo(dtype).bits // 8)
-            machine_memory.require(
+            machine_memory.require_memory(
                 size * (2 if config["normalize_features"] else 1),
                 f"a copy of the {graph.num_features:,} features of {graph.num_nodes:,} nodes",
                 "leave columns out with --drop or --features",
@@ -100,7 +100,7 @@ class Problem:
         sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
-        memory_estimate.check(self.graph, config, sizes)
+        memory_estimate.check_training_memory(self.graph, config, sizes)
         with drawing_from(generator or torch.Generator()):
             return zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
 

@@ -16,10 +16,10 @@ from torch import Tensor
 from gpcn.graph import Split
 from gpcn.nn import NodeClassifier
 from gpcn.nn.engine.randomness import drawing_from
-from gpcn.nn.training_step.direct import DirectPass, covers
+from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
 from gpcn.training.adam import Adam, Group
 from gpcn.training.config import TrainConfig
-from gpcn.training.loop import HISTORY, TrainingLoop, loss_and_score, misfit
+from gpcn.training.loop import HISTORY, TrainingLoop, checkpoint_misfit, loss_and_score
 from gpcn.training.problem import Problem
 
 DROPOUTS = ("dropout", "propagation_dropout")
@@ -72,7 +72,7 @@ class Trainer(TrainingLoop):
     def _direct(self, judged: Tensor) -> DirectPass | None:
         """The training pass written out, where that covers the model."""
         x, adjacency = self.problem.x, self.problem.adjacency
-        if self.problem.in_parts or not covers(self.model, x, adjacency):
+        if self.problem.in_parts or not can_step_directly(self.model, x, adjacency):
             return None
         return DirectPass(self.model, x, adjacency, self.train, self.train_labels, self.class_weights, judged)
 
@@ -161,7 +161,7 @@ class Trainer(TrainingLoop):
             self.random.set_state(tensors["random"])
             self._restore_progress(text)
         except (KeyError, ValueError, TypeError, RuntimeError, OverflowError) as error:
-            raise misfit(error) from error
+            raise checkpoint_misfit(error) from error
 
     def _remember(self, value: float, buffers: list[Tensor]) -> None:
         untrained = self.epoch == 0 and self.parameters  # weights as drawn are no candidate

@@ -104,7 +104,7 @@ class Lease:
 
 
 @contextmanager
-def leased(storage: BaseStorage, name: str) -> Iterator[Lease]:
+def leased_study(storage: BaseStorage, name: str) -> Iterator[Lease]:
     """Be the only driver of the study `name`; a thread keeps the note fresh, for an evaluation can take long."""
     lease = Lease(storage, name)
     lease.take()

@@ -22,15 +22,15 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
 from gpcn.files.schema import count, list_of, number, optional, record
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
-from gpcn.training.renamed import choices_in_current_names, in_current_names
-from gpcn.training.runs.folders import refuse_other_kinds, with_relative_paths
+from gpcn.training.former_settings import choices_in_current_names, in_current_names
+from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
 from gpcn.training.runs.records import SOURCE
-from gpcn.tuning.lease import Lease, leased
-from gpcn.tuning.outcomes import checked_outcome, with_checksum
-from gpcn.tuning.proposal import distributions
+from gpcn.tuning.lease import Lease, leased_study
+from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
+from gpcn.tuning.proposal import optuna_distributions
 from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
-from gpcn.tuning.storage import location_of, open_storage, sqlite_file, storage_errors
+from gpcn.tuning.storage import open_storage, sqlite_file, storage_errors, storage_location
 from gpcn.tuning.tasks import Outcome, Task
 from gpcn.utils.types import METRICS
 
@@ -60,10 +60,10 @@ class Ledger:
     def create(cls, folder: Path, header: Mapping[str, Any], url: str | None = None) -> Ledger:
         """A new study, or the one that is there if it is the same."""
         wanted, existing = json.loads(json.dumps({**header, "format": FORMAT})), None
-        wanted["graph"]["source"] = with_relative_paths(wanted["graph"]["source"], folder)
+        wanted["graph"]["source"] = with_paths_beside(wanted["graph"]["source"], folder)
         file = folder / "study.json"
         if file.exists():
-            existing = read_header(folder)
+            existing = read_study_header(folder)
             before, now = (_without_source(_in_current_names(header)) for header in (existing, wanted))
             different = [name for name in now if before.get(name) != now[name]]
             if different:
@@ -73,7 +73,7 @@ class Ledger:
             wanted = existing | {
                 "graph": {**existing["graph"], "source": wanted["graph"]["source"] or existing["graph"]["source"]}
             }
-        refuse_other_kinds(folder, "study.json")
+        refuse_folder_of_other_kind(folder, "study.json")
         storage = open_storage(folder, url)
         if not file.exists() or wanted != existing:
             write_sealed(file, wanted, indent=1)
@@ -82,12 +82,12 @@ class Ledger:
     @classmethod
     def open(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there."""
-        read_header(folder)
+        read_study_header(folder)
         return cls._created_or_existing(folder, open_storage(folder, url), url)
 
     @classmethod
     def _created_or_existing(cls, folder: Path, storage: BaseStorage, url: str | None) -> Ledger:
-        header = read_header(folder)
+        header = read_study_header(folder)
         with storage_errors(folder, url), suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
             storage.create_new_study([StudyDirection.MAXIMIZE], _name(header))
         return cls._existing(folder, header, storage, url)
@@ -95,7 +95,7 @@ class Ledger:
     @classmethod
     def read(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there, for who only reads: nothing is made where nothing is."""
-        header = read_header(folder)
+        header = read_study_header(folder)
         file = folder / "study.db" if url is None else sqlite_file(url)
         if file is not None and not file.is_file():
             raise CheckpointError(
@@ -110,7 +110,7 @@ class Ledger:
             try:
                 study = storage.get_study_id_from_name(_name(header))
             except KeyError as error:
-                raise CheckpointError(f"the study of {folder} is not at {location_of(folder, url)}") from error
+                raise CheckpointError(f"the study of {folder} is not at {storage_location(folder, url)}") from error
             return cls(folder, header, storage, study, url=url)
 
     @property
@@ -127,7 +127,7 @@ class Ledger:
         if self._url is None:
             yield
             return
-        with leased(self._storage, _name(self.header)) as lease:
+        with leased_study(self._storage, _name(self.header)) as lease:
             self._lease = lease
             self.trials.clear()
             with self._storage_access():
@@ -139,7 +139,7 @@ class Ledger:
 
     def add(self, number: int, generation: int, point: dict[str, Any]) -> Trial:
         """A new configuration."""
-        dimensions = distributions(self.space)
+        dimensions = optuna_distributions(self.space)
         about = {"generation": generation, "gpcn_number": number}
         frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=dimensions, user_attrs=about)
         with self._storage_access():
@@ -155,7 +155,7 @@ class Ledger:
         if task.key in trial.outcomes:
             return
         with self._storage_access():
-            self._storage.set_trial_user_attr(self._ids[task.trial], task.key, with_checksum(outcome))
+            self._storage.set_trial_user_attr(self._ids[task.trial], task.key, outcome_with_checksum(outcome))
         trial.outcomes[task.key] = outcome
 
     def end(self, trial: Trial, state: State, level: int, value: float | None) -> None:
@@ -232,7 +232,7 @@ def _without_source(header: Mapping[str, Any]) -> dict[str, Any]:
     return {**header, "graph": about, "format": FORMAT}
 
 
-def read_header(folder: Path) -> dict[str, Any]:
+def read_study_header(folder: Path) -> dict[str, Any]:
     """What the study in `folder` is a study of."""
     file = folder / "study.json"
     if not file.is_file():

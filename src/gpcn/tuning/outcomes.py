@@ -20,7 +20,7 @@ SCORED: Check = fields(
 )
 
 
-def with_checksum(outcome: Outcome) -> dict[str, Any]:
+def outcome_with_checksum(outcome: Outcome) -> dict[str, Any]:
     """What is written down."""
     return {**outcome, SEAL: content_digest(outcome)}
 

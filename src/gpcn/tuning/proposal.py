@@ -17,17 +17,17 @@ from gpcn.tuning.space import Space
 WORST = 0.0  # what a configuration that diverged is worth at most
 
 
-def distributions(space: Space) -> dict[str, BaseDistribution]:
+def optuna_distributions(space: Space) -> dict[str, BaseDistribution]:
     """The dimensions in Optuna's words."""
     return {name: CategoricalDistribution(values) for name, values in space.dimensions().items()}
 
 
-def propose(space: Space, past: Sequence[Trial], number: int, seed: int) -> dict[str, Any]:
+def propose_point(space: Space, past: Sequence[Trial], number: int, seed: int) -> dict[str, Any]:
     """The point for trial `number`, from the trials that ended before its generation began.
 
     The same past, number and seed give the same point, in whatever process.
     """
-    dimensions = distributions(space)
+    dimensions = optuna_distributions(space)
     sampler = optuna.samplers.TPESampler(
         seed=int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
         multivariate=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.files.atomic import replacing
-from gpcn.tuning.storage import location_of
+from gpcn.tuning.storage import storage_location
 
 FILE = "asked.json"
 
@@ -23,7 +23,7 @@ class StudyRequest:
     @classmethod
     def of(cls, folder: Path, budget: str, storage: str | None) -> StudyRequest:
         """The request for a study in `folder`; of an address in `storage`, what may be written down."""
-        return cls(budget, None if storage is None else location_of(folder, storage))
+        return cls(budget, None if storage is None else storage_location(folder, storage))
 
     def keep(self, folder: Path) -> None:
         """Write it beside the study."""
@@ -46,7 +46,7 @@ def last_request(folder: Path) -> StudyRequest | None:
         raise CheckpointError(f"{file} is damaged: {error}; delete it, and name --budget (and --storage)") from error
 
 
-def check_location(folder: Path, storage: str | None) -> None:
+def check_study_location(folder: Path, storage: str | None) -> None:
     """Refuse to look for a study in its folder that lives elsewhere: there, a second one would begin."""
     request = last_request(folder)
     if request is not None and request.elsewhere is not None and storage is None:

@@ -17,7 +17,7 @@ from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import RULES
 from gpcn.training.scores.metrics import gain
-from gpcn.tuning.tasks import Outcome, Task, key_of
+from gpcn.tuning.tasks import Outcome, Task, evaluation_key
 
 State = Literal["running", "complete", "pruned", "diverged"]
 
@@ -94,7 +94,7 @@ class Trial:
     def outcome(self, split: int, rung: Rung, plan: Plan) -> Outcome | None:
         """What is known of `split` at `rung`: also a shorter one that ended by itself, for it would again."""
         for other in plan.rungs:
-            outcome = self.outcomes.get(key_of(split, other.epochs))
+            outcome = self.outcomes.get(evaluation_key(split, other.epochs))
             if outcome is not None and (other.epochs == rung.epochs or outcome.get("epochs", 0) < other.epochs):
                 return outcome
         return None
@@ -128,7 +128,7 @@ class Step:
     ended: tuple[tuple[Trial, State, int, float | None], ...]
 
 
-def advance(generation: Sequence[Trial], plan: Plan) -> Step:
+def advance_generation(generation: Sequence[Trial], plan: Plan) -> Step:
     """From all that is recorded of a generation, what comes next."""
     alive = list(generation)
     ended: list[tuple[Trial, State, int, float | None]] = []

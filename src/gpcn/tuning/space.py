@@ -13,8 +13,8 @@ from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import zoo
 from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value
 from gpcn.training.config import TrainConfig, declared_settings, setting_names
-from gpcn.training.renamed import choices_in_current_names, in_current_names
-from gpcn.training.rounds import OF_THE_OPTIMIZER
+from gpcn.training.former_settings import choices_in_current_names, in_current_names
+from gpcn.training.round_trainer import OF_THE_OPTIMIZER
 
 Choices = dict[str, tuple[Value, ...]]
 EPOCHS, PATIENCE = 300, 60  # of a search, where nobody says anything else

@@ -31,11 +31,11 @@ def open_storage(folder: Path, url: str | None) -> BaseStorage:
     try:
         return _open(url or f"sqlite:///{(folder / 'study.db').resolve()}", options)
     except ImportError as error:
-        location = location_of(folder, url)
+        location = storage_location(folder, url)
         raise ConfigError(f"there is no driver for {location}; for PostgreSQL {how_to_install('postgres')}") from error
     except Exception as error:
         reason = str(error).splitlines()[0] if url is None or isinstance(error, GpcnError) else type(error).__name__
-        raise CheckpointError(f"the study cannot be opened at {location_of(folder, url)}: {reason}") from error
+        raise CheckpointError(f"the study cannot be opened at {storage_location(folder, url)}: {reason}") from error
 
 
 def _open(url: str, options: dict[str, Any]) -> BaseStorage:
@@ -65,7 +65,7 @@ def storage_errors(folder: Path, url: str | None) -> Iterator[None]:
         reason = " ".join(str(cause).split())[:200]
         full = "; free some space, and the same command goes on" if "disk is full" in reason else ""
         raise CheckpointError(
-            f"the study at {location_of(folder, url)} cannot be read or written "
+            f"the study at {storage_location(folder, url)} cannot be read or written "
             f"({type(cause).__name__}: {reason}){full}"
         ) from error
 
@@ -86,7 +86,7 @@ def sqlite_file(url: str) -> Path | None:
     return Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
 
 
-def location_of(folder: Path, url: str | None) -> str:
+def storage_location(folder: Path, url: str | None) -> str:
     """Where a study is, without what only its owner should see."""
     if url is None:
         return str(folder / "study.db")

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
-from gpcn.files.locking import locked
+from gpcn.files.locking import locked_folder
 from gpcn.graph import Graph
-from gpcn.training.scores.metrics import check_can_choose, definition
+from gpcn.training.scores.metrics import check_metric_can_choose, definition
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.proposal import propose
+from gpcn.tuning.proposal import propose_point
 from gpcn.tuning.request import StudyRequest
-from gpcn.tuning.schedule import Plan, Trial, advance
+from gpcn.tuning.schedule import Plan, Trial, advance_generation
 from gpcn.tuning.space import Space
 from gpcn.tuning.tasks import Task
 
@@ -29,7 +29,7 @@ ATTEMPTS = 20  # at a point that was not tried before
 Watch = Callable[[Ledger], None]
 
 
-def header(
+def study_header(
     graph: Graph,
     space: Space,
     plan: Plan,
@@ -45,7 +45,7 @@ def header(
     for number in sorted({number for rung in plan.rungs for number in rung.splits}):
         if number < len(graph.splits):
             labels, whose = graph.labels[graph.splits[number].val], f"the validation nodes of split {number}"
-            check_can_choose(labels, graph.metric, graph.positive, whose)
+            check_metric_can_choose(labels, graph.metric, graph.positive, whose)
     return {
         "graph": {"name": graph.name, "fingerprint": graph.fingerprint(), "metric": graph.metric, "source": source},
         "space": space.describe(),
@@ -56,14 +56,14 @@ def header(
 
 
 @contextmanager
-def study_in(
+def open_study(
     folder: Path, description: Mapping[str, Any], storage: str | None, request: StudyRequest | None = None
 ) -> Iterator[Ledger]:
     """The study in `folder`, a new one or the one that is there, kept from other drivers meanwhile.
 
     `request` is written down before another driver can be in the way: it says where the study is.
     """
-    with locked(folder):
+    with locked_folder(folder):
         ledger = Ledger.create(folder, description, storage)
         if request is not None:
             request.keep(folder)
@@ -71,14 +71,14 @@ def study_in(
             yield ledger
 
 
-def drive(ledger: Ledger, executor: Executor, budget: Budget, watch: Watch | None = None) -> None:
+def drive_study(ledger: Ledger, executor: Executor, budget: Budget, watch: Watch | None = None) -> None:
     """Go on with the study until the budget is spent; `watch` sees the ledger after every evaluation."""
     until = float("inf") if budget.seconds is None else time.monotonic() + budget.seconds
     while True:
         generation = _generation(ledger, budget)
         if not generation:
             return
-        step = advance(generation, ledger.plan)
+        step = advance_generation(generation, ledger.plan)
         for trial, state, level, value in step.ended:
             ledger.end(trial, state, level, value)
         if step.tasks and not _evaluate(ledger, executor, step.tasks, until, watch):
@@ -132,7 +132,9 @@ def _new(ledger: Ledger, past: list[Trial], generation: int) -> Trial:
     def is_new(point: dict[str, Any]) -> bool:
         return ledger.space.config(point, seed=ledger.seed).canonical() not in tried
 
-    points = (propose(ledger.space, past, number + 1_000_003 * attempt, ledger.seed) for attempt in range(ATTEMPTS))
+    points = (
+        propose_point(ledger.space, past, number + 1_000_003 * attempt, ledger.seed) for attempt in range(ATTEMPTS)
+    )
     point = next(filter(is_new, points), None) or next(filter(is_new, ledger.space.shuffled(ledger.seed)))
     return ledger.add(number, generation, point)
 
@@ -160,7 +162,7 @@ def tune(
     watch: Watch | None = None,
 ) -> Ledger:
     """Start the study in `out`, with the points `first`, or go on with it."""
-    description = header(graph, space, plan, seed=seed, source=source, first=first)
-    with study_in(Path(out), description, storage) as ledger:
-        drive(ledger, executor, budget, watch)
+    description = study_header(graph, space, plan, seed=seed, source=source, first=first)
+    with open_study(Path(out), description, storage) as ledger:
+        drive_study(ledger, executor, budget, watch)
     return ledger

@@ -10,13 +10,14 @@ from optuna.trial import TrialState, create_trial
 
 from gpcn.training.scores.metrics import definition
 from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.proposal import distributions
+from gpcn.tuning.proposal import optuna_distributions
 from gpcn.tuning.study import best
+from gpcn.utils.former_names import former_names
 
 ENOUGH = 8  # scored trials before importances mean anything
 
 
-def describe(ledger: Ledger, top: int = 10) -> dict[str, Any]:
+def describe_study(ledger: Ledger, top: int = 10) -> dict[str, Any]:
     """For people and for JSON."""
     ranking = best(ledger)
     states = [trial.state for trial in ledger.trials]
@@ -35,12 +36,12 @@ def describe(ledger: Ledger, top: int = 10) -> dict[str, Any]:
             for trial in ledger.trials
             if trial.state == "diverged"
         ],
-        "importance": importance(ledger),
-        "history": history(ledger),
+        "importance": setting_importance(ledger),
+        "history": study_score_history(ledger),
     }
 
 
-def history(ledger: Ledger) -> list[dict[str, Any]]:
+def study_score_history(ledger: Ledger) -> list[dict[str, Any]]:
     """The score of every configuration in the order they were proposed, and the best of the furthest so far."""
     rows: list[dict[str, Any]] = []
     top, sign = None, definition(ledger.metric).sign
@@ -52,13 +53,13 @@ def history(ledger: Ledger) -> list[dict[str, Any]]:
     return rows
 
 
-def importance(ledger: Ledger) -> dict[str, float]:
+def setting_importance(ledger: Ledger) -> dict[str, float]:
     """The share of the score's variance that each dimension explains (fANOVA), largest first; empty with few trials."""
     scored = [trial for trial in ledger.trials if trial.value is not None]
     varied = [name for name in ledger.space.dimensions() if len({trial.point[name] for trial in scored}) > 1]
     if len(scored) < ENOUGH or len({trial.value for trial in scored}) < 2 or not varied:
         return {}
-    dimensions = distributions(ledger.space)
+    dimensions = optuna_distributions(ledger.space)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study = optuna.create_study(direction="maximize")
@@ -92,3 +93,8 @@ def _row(ledger: Ledger, trial: Any, score: float, rule: str) -> dict[str, Any]:
 
 def _why(outcomes: dict[str, dict[str, Any]]) -> str:
     return next((outcome["failed"] for outcome in outcomes.values() if "failed" in outcome), "")
+
+
+__getattr__ = former_names(
+    __name__, {"describe": "describe_study", "history": "study_score_history", "importance": "setting_importance"}
+)

@@ -19,7 +19,7 @@ Outcome = dict[str, Any]
 `refused` says that no configuration can be evaluated on this graph; the driver raises it."""
 
 
-def key_of(split: int, epochs: int) -> str:
+def evaluation_key(split: int, epochs: int) -> str:
     """What tells an evaluation from others of its trial."""
     return f"evaluation:{split}:{epochs}"
 
@@ -35,7 +35,7 @@ class Task:
     @property
     def key(self) -> str:
         """What tells it from others of its trial."""
-        return key_of(self.split, int(self.config["epochs"]))
+        return evaluation_key(self.split, int(self.config["epochs"]))
 
     @property
     def short(self) -> bool:

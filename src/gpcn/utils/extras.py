@@ -21,7 +21,7 @@ EXTRA_OF = {
 """The extra of `pyproject.toml` that brings a library."""
 
 
-def require(library: str, purpose: str) -> Any:
+def require_library(library: str, purpose: str) -> Any:
     """The module `library`; where it cannot be imported, one sentence says what needs it and which extra brings it.
 
     Args:

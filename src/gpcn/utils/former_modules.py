@@ -16,6 +16,8 @@ from types import ModuleType
 FORMER_MODULES = {
     "gpcn.class_explanation": "gpcn.explanation",
     "gpcn.joint_explanation": "gpcn.explanation",
+    "gpcn.cli.options": "gpcn.cli.shared.options",
+    "gpcn.cli.output": "gpcn.cli.shared.output",
     "gpcn.data.benchmark": "gpcn.data.benchmarks.loading",
     "gpcn.data.catalog": "gpcn.data.benchmarks.catalog",
     "gpcn.data.columns": "gpcn.data.tables.columns",
@@ -34,9 +36,12 @@ FORMER_MODULES = {
     "gpcn.training.out_of_fold": "gpcn.training.predictions.out_of_fold",
     "gpcn.training.prediction": "gpcn.training.predictions.prediction",
     "gpcn.training.profile": "gpcn.training.runs.profile",
+    "gpcn.training.rounds": "gpcn.training.round_trainer",
     "gpcn.training.run": "gpcn.training.runs.run",
-    "gpcn.training.source": "gpcn.training.runs.source",
+    "gpcn.training.source": "gpcn.training.runs.graph_source",
     "gpcn.training.threshold": "gpcn.training.predictions.threshold",
+    "gpcn.training.trainers": "gpcn.training.trainer_choice",
+    "gpcn.tuning.auto.interval": "gpcn.tuning.auto.expected_score",
 }
 
 

@@ -23,7 +23,7 @@ CGROUPS = (
 )
 
 
-def available() -> int | None:
+def available_memory() -> int | None:
     """Bytes that this process can still get: the least of what machine, container and `ulimit` leave, if known."""
     stated = os.environ.get(VARIABLE)
     if stated:
@@ -32,16 +32,16 @@ def available() -> int | None:
     return max(0, min(limits)) if limits else None
 
 
-def require(needed: float, what: str, advice: str) -> None:
+def require_memory(needed: float, what: str, advice: str) -> None:
     """Refuse `what` where it needs more than there is: with both numbers, and a way out."""
-    limit = available()
+    limit = available_memory()
     if limit is not None and needed > limit:
         raise CapacityError(
-            f"{what} needs about {readable(needed)} of memory, and {readable(limit)} is available; {advice}"
+            f"{what} needs about {readable_bytes(needed)} of memory, and {readable_bytes(limit)} is available; {advice}"
         )
 
 
-def readable(size: float) -> str:
+def readable_bytes(size: float) -> str:
     """Bytes for people."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if size < 1000:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from gpcn.distributed.assembled import assemble
+from gpcn.distributed.assembled_run import assemble_run
 from gpcn.errors import ConfigError
 from gpcn.training.runs.folders import runs_in
 from gpcn.training.runs.run import Run
@@ -43,7 +43,7 @@ class Contents:
         return (f"{name} predicts, the best on validation nodes of {count} compared",)
 
 
-def read_contents(path: Path) -> Contents:
+def read_folder_contents(path: Path) -> Contents:
     """What `path` holds; a folder of no kind is refused as one that is no run."""
     if (path / "auto.json").is_file():
         return Contents("auto", tuple(members(path)), tuple(refitted(path)), choice=read_choice(path))
@@ -53,12 +53,12 @@ def read_contents(path: Path) -> Contents:
         comparison = read_comparison(path)
         best = (comparison.runs[comparison.best],)
         return Contents("comparison", best, best, comparison=comparison)
-    assemble(path)
+    assemble_run(path)
     run = (Run.open(path),)
     return Contents("run", run, run)
 
 
-def require_models(contents: Contents, path: Path) -> None:
+def require_folder_models(contents: Contents, path: Path) -> None:
     """Refuse a study, which keeps scores and no models."""
     if contents.kind == "study":
         raise ConfigError(

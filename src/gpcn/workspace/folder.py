@@ -13,19 +13,19 @@ from gpcn.data.object_storage import local_copy
 from gpcn.errors import ConfigError
 from gpcn.explanation import explain_average, explain_class
 from gpcn.graph import Graph
-from gpcn.training.judged import with_rule
+from gpcn.training.pausable_training import with_epoch_rule
 from gpcn.training.predictions import prediction
 from gpcn.training.predictions import threshold as thresholds
 from gpcn.training.predictions.drift import measure_drift
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
 from gpcn.training.predictions.prediction import Predictions
-from gpcn.training.runs.folders import followed
+from gpcn.training.runs.folders import resolved_paths
+from gpcn.training.runs.graph_source import graph_of, graph_of_frames, reload_graph, relocated_source, source_of
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.source import graph_of, graph_of_frames, load_again, relocated, source_of
 from gpcn.training.runs.training import train
 from gpcn.tuning import require_search
-from gpcn.workspace.contents import Contents, Kind, read_contents, require_models
-from gpcn.workspace.scores import measures_on_split
+from gpcn.workspace.contents import Contents, Kind, read_folder_contents, require_folder_models
+from gpcn.workspace.scores import folder_scores_on_split
 
 if TYPE_CHECKING:
     from gpcn.tuning.ledger import Ledger
@@ -62,7 +62,7 @@ class RunFolder:
         self, path: str | Path, *, graph: Graph | str | Path | None = None, mirror: str | Path | None = None
     ) -> None:
         self.path = local_copy(path)
-        self._contents: Contents = read_contents(self.path)
+        self._contents: Contents = read_folder_contents(self.path)
         self._mirror = None if mirror is None else Path(mirror)
         self._given = graph
         self._parent: RunFolder | None = None
@@ -102,7 +102,7 @@ class RunFolder:
 
     def graph_to_predict(self, graph: Any = None, nodes: Any = None, unknown: str | None = None) -> Graph:
         """What `predict` reads for these arguments; without any, the graph trained on."""
-        require_models(self._contents, self.path)
+        require_folder_models(self._contents, self.path)
         if graph is None and nodes is None and unknown is None:
             return self._graph
         if isinstance(graph, Graph):
@@ -140,7 +140,7 @@ class RunFolder:
                 training.
             log: called with one line per step.
         """
-        require_models(self._contents, self.path)
+        require_folder_models(self._contents, self.path)
         judged, chosen = self._contents.judged, None if splits is None else list(splits)
         rule = None if threshold is None else thresholds.read_threshold(str(threshold))
         if rule is not None:
@@ -196,9 +196,9 @@ class RunFolder:
 
     def check_explains(self, split: int | None = None) -> None:
         """Refuse a model that cannot be taken apart, and a split that is not there, before a graph is read."""
-        require_models(self._contents, self.path)
+        require_folder_models(self._contents, self.path)
         if self.kind != "auto":
-            explanation.chosen_split(self.runs[0], split)
+            explanation.explained_split(self.runs[0], split)
 
     def evaluate(self, split: int | None = None) -> dict[str, Any]:
         """Scores: without a `split` the summary over splits, of a comparison its table, of a study its best.
@@ -207,16 +207,16 @@ class RunFolder:
         """
         if split is None:
             return self._summary()
-        require_models(self._contents, self.path)
-        return measures_on_split(self._contents.judged, split, self.graph, self.path)
+        require_folder_models(self._contents, self.path)
+        return folder_scores_on_split(self._contents.judged, split, self.graph, self.path)
 
     def report(self, path: str | Path, edges: str | Path | None = None, nodes: Path | None = None) -> dict[str, Any]:
         """Write one HTML page about it to `path`, as `gpcn report`; with files of new tables, on how they drifted."""
-        from gpcn.workspace.paging import write_page
+        from gpcn.workspace.report_page import write_report_page
 
         moved = str(self._given) if edges is None and isinstance(self._given, (str, Path)) else None
         new = None if edges is None else str(edges)
-        return write_page([self.path], path, edges=new, nodes=nodes, graph=moved, mirror=self._mirror)
+        return write_report_page([self.path], path, edges=new, nodes=nodes, graph=moved, mirror=self._mirror)
 
     def export(self, out: str | Path, graph: Any = None, nodes: Any = None) -> dict[str, Any]:
         """Write it as a program of PyTorch that needs nothing of gpcn to the folder `out` (`workspace.export`)."""
@@ -235,8 +235,8 @@ class RunFolder:
         if not ranking:
             raise ConfigError(f"no configuration of {self.path} was scored yet; go on with gpcn tune --resume")
         trial, _, rule = ranking[0]
-        source = followed(source_of(study.header["graph"]), self.path)
-        train(self._graph, with_rule(trial.config, rule), out=out, splits=splits, jobs=jobs, source=source)
+        source = resolved_paths(source_of(study.header["graph"]), self.path)
+        train(self._graph, with_epoch_rule(trial.config, rule), out=out, splits=splits, jobs=jobs, source=source)
         return RunFolder(out, graph=self._given, mirror=self._mirror)
 
     def __repr__(self) -> str:
@@ -255,9 +255,9 @@ class RunFolder:
     def _summary(self) -> dict[str, Any]:
         if self.kind == "study":
             study = self._study
-            from gpcn.tuning.summary import describe
+            from gpcn.tuning.summary import describe_study
 
-            return describe(study)
+            return describe_study(study)
         if self._contents.comparison is not None:
             return self._contents.comparison.table
         return self._contents.choice or self._contents.judged[0].result()
@@ -285,5 +285,5 @@ class RunFolder:
         if self._given is None and self.kind != "study":
             return graph_of(self._contents.judged[0], mirror=self._mirror)
         about = self._study.header["graph"] if self.kind == "study" else self._contents.judged[0].graph
-        source = relocated(source_of(about), None if self._given is None else str(self._given), None)
-        return load_again(source, self.path, mirror=self._mirror)
+        source = relocated_source(source_of(about), None if self._given is None else str(self._given), None)
+        return reload_graph(source, self.path, mirror=self._mirror)

@@ -15,7 +15,7 @@ from gpcn.training.scores.evaluation import evaluate
 from gpcn.utils.types import ROLES
 
 
-def measures_on_split(judged: Sequence[Run], split: int, graph: Callable[[], Graph], path: Path) -> dict[str, Any]:
+def folder_scores_on_split(judged: Sequence[Run], split: int, graph: Callable[[], Graph], path: Path) -> dict[str, Any]:
     """Measures of the `train`, `val` and `test` nodes of `split`, of a run or of the average of several.
 
     A run has kept its own; for an average the `graph` is loaded, which must be the one that `path` was trained on.

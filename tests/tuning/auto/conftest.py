@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gpcn import Graph, synthesize
-from gpcn.training.rounds import RoundTrainer
+from gpcn.training.round_trainer import RoundTrainer
 from gpcn.training.trainer import Trainer
 from gpcn.tuning.auto import auto
 from gpcn.tuning.auto.portfolio import Entry

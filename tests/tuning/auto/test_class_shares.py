@@ -1,13 +1,13 @@
-"""What every choice is held against: the class shares of the training nodes, in each arena."""
+"""What every choice is held against: the class shares of the training nodes, in each holdout."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gpcn import synthesize
-from gpcn.tuning.auto.arenas import fold_arena, split_arena
 from gpcn.tuning.auto.ensemble import Row, Selection
-from gpcn.tuning.auto.interval import expect
+from gpcn.tuning.auto.expected_score import expected_score
+from gpcn.tuning.auto.holdouts import fold_holdout, split_holdout
 
 GRAPH = synthesize(nodes=200, classes=3, splits=2)
 
@@ -15,8 +15,8 @@ GRAPH = synthesize(nodes=200, classes=3, splits=2)
 def test_shares_are_of_the_training_nodes_of_each_training() -> None:
     split = GRAPH.splits[1]
     counts = np.bincount(GRAPH.labels[split.train], minlength=3)
-    np.testing.assert_allclose(split_arena(GRAPH, 1).class_shares(GRAPH), [counts / counts.sum()] * split.val.size)
-    folds = fold_arena(GRAPH, 0, 0, seed=0)
+    np.testing.assert_allclose(split_holdout(GRAPH, 1).class_shares(GRAPH), [counts / counts.sum()] * split.val.size)
+    folds = fold_holdout(GRAPH, 0, 0, seed=0)
     shares = folds.class_shares(GRAPH)
     assert shares.shape == (folds.nodes.size, 3)
     for fold in folds.splits:
@@ -25,9 +25,9 @@ def test_shares_are_of_the_training_nodes_of_each_training() -> None:
 
 
 def test_the_right_answers_are_above_them_and_they_themselves_are_not() -> None:
-    arenas = (split_arena(GRAPH, 0), split_arena(GRAPH, 1))
-    right = tuple(np.eye(3)[GRAPH.labels[arena.nodes]] for arena in arenas)
-    shares = tuple(arena.class_shares(GRAPH) for arena in arenas)
+    holdouts = (split_holdout(GRAPH, 0), split_holdout(GRAPH, 1))
+    right = tuple(np.eye(3)[GRAPH.labels[holdout.nodes]] for holdout in holdouts)
+    shares = tuple(holdout.class_shares(GRAPH) for holdout in holdouts)
     for predictions, above in ((right, True), (shares, False)):
         selection = Selection(((Row(0, "loss", "gpcn", predictions), 1),), 100.0, 100.0, 100.0, 100.0)
-        assert expect(GRAPH, arenas, [0, 1], selection, seed=0).above_majority == above
+        assert expected_score(GRAPH, holdouts, [0, 1], selection, seed=0).above_majority == above

@@ -1,4 +1,4 @@
-"""The parts of `auto`: arenas, selection, the interval, neighbours, portfolios, costs."""
+"""The parts of `auto`: holdouts, selection, the interval, neighbours, portfolios, costs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gpcn import Graph, Split, synthesize
 from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 from gpcn.training.config import TrainConfig
-from gpcn.tuning.auto.arenas import fold_arena, needs_folds, split_arena, stages_for
-from gpcn.tuning.auto.cost import Clock
-from gpcn.tuning.auto.ensemble import MOST_MEMBERS, Judge, Row, Selection, select
+from gpcn.tuning.auto.config_neighbours import neighbour_choices, neighbouring_config
+from gpcn.tuning.auto.cost import EpochCosts
+from gpcn.tuning.auto.ensemble import MOST_MEMBERS, Judge, Row, Selection, select_ensemble
 from gpcn.tuning.auto.evaluation import Evaluation
-from gpcn.tuning.auto.finish import Finish
-from gpcn.tuning.auto.interval import expect
-from gpcn.tuning.auto.neighbours import choices_for, neighbour
-from gpcn.tuning.auto.portfolio import default_portfolio, read_portfolio, write_text
+from gpcn.tuning.auto.expected_score import expected_score
+from gpcn.tuning.auto.final_training import FinalTraining
+from gpcn.tuning.auto.holdouts import fold_holdout, needs_cross_validation, search_stages, split_holdout
+from gpcn.tuning.auto.portfolio import default_portfolio, portfolio_text, read_portfolio
 
 
 def noisy(graph: Graph, nodes: np.ndarray, right: float, rng: np.random.Generator) -> np.ndarray:
@@ -35,55 +35,55 @@ def noisy(graph: Graph, nodes: np.ndarray, right: float, rng: np.random.Generato
     return likely
 
 
-class TestArenas:
+class TestHoldouts:
     def test_folds_hold_out_every_labelled_node_once_and_no_test_node(self, tiny: Graph) -> None:
-        arena = fold_arena(tiny, 0, 0, 0)
+        holdout = fold_holdout(tiny, 0, 0, 0)
         outer = tiny.splits[0]
         pool = np.sort(np.concatenate([outer.train, outer.val]))
-        assert np.array_equal(np.sort(arena.nodes), pool)
-        for split in arena.splits:
+        assert np.array_equal(np.sort(holdout.nodes), pool)
+        for split in holdout.splits:
             seen = np.concatenate([split.train, split.val, split.test])
             assert np.array_equal(np.sort(seen), pool)
             assert not np.intersect1d(seen, outer.test).size
 
     def test_repetitions_differ(self, tiny: Graph) -> None:
-        first, second = (fold_arena(tiny, 0, repetition, 0) for repetition in (0, 1))
+        first, second = (fold_holdout(tiny, 0, repetition, 0) for repetition in (0, 1))
         assert not np.array_equal(first.splits[0].test, second.splits[0].test)
 
     def test_graphs_of_few_validation_nodes_are_cross_validated(self, tiny: Graph, ring: Graph) -> None:
-        assert needs_folds(tiny, [0])
-        assert not needs_folds(ring, [0])
+        assert needs_cross_validation(tiny, [0])
+        assert not needs_cross_validation(ring, [0])
         order = np.random.default_rng(0).permutation(ring.labelled)
         two = Split(train=np.sort(order[:400]), val=np.sort(order[400:402]), test=np.sort(order[402:]))
-        assert needs_folds(replace(ring, splits=(two,)), [0])
+        assert needs_cross_validation(replace(ring, splits=(two,)), [0])
 
     def test_stages_grow(self, ring: Graph, tiny: Graph) -> None:
         for graph, numbers in ((ring, [0]), (ring, [0, 1]), (tiny, [0])):
-            stages = stages_for(graph, numbers, 1000, 0)
-            sizes = [(len(stage.arenas), stage.epochs) for stage in stages]
+            stages = search_stages(graph, numbers, 1000, 0)
+            sizes = [(len(stage.holdouts), stage.epochs) for stage in stages]
             assert sizes == sorted(sizes)
 
     def test_one_validation_node_is_no_error(self, ring: Graph) -> None:
         order = ring.labelled
         one = Split(train=order[:300], val=order[300:301], test=order[301:])
         graph = replace(ring, splits=(one,))
-        arena = split_arena(graph, 0)
-        assert arena.score(graph, np.full((1, 3), 1 / 3, dtype=np.float32)) in (0.0, 100.0)
+        holdout = split_holdout(graph, 0)
+        assert holdout.score(graph, np.full((1, 3), 1 / 3, dtype=np.float32)) in (0.0, 100.0)
 
 
 class TestSelection:
     def rows(self, graph: Graph, rights: list[float]) -> tuple[Judge, list[Row]]:
-        arena = split_arena(graph, 0)
+        holdout = split_holdout(graph, 0)
         rng = np.random.default_rng(0)
         rows = [
-            Row(number, "loss", f"m{number}", (noisy(graph, arena.nodes, right, rng),))
+            Row(number, "loss", f"m{number}", (noisy(graph, holdout.nodes, right, rng),))
             for number, right in enumerate(rights)
         ]
-        return Judge(graph, [arena]), rows
+        return Judge(graph, [holdout]), rows
 
     def test_different_weak_ones_are_better_together(self, ring: Graph) -> None:
         judge, rows = self.rows(ring, [0.62, 0.61, 0.6, 0.6, 0.59, 0.3])
-        chosen = select(judge, rows)
+        chosen = select_ensemble(judge, rows)
         assert len(chosen.members) > 1
         assert sum(count for _, count in chosen.members) <= MOST_MEMBERS
         assert chosen.gain == pytest.approx(judge.gain(chosen.blended()))
@@ -91,12 +91,12 @@ class TestSelection:
 
     def test_where_averaging_does_not_pay_the_best_stays_alone(self, ring: Graph) -> None:
         judge, rows = self.rows(ring, [0.99, 0.4, 0.35])
-        chosen = select(judge, rows)
+        chosen = select_ensemble(judge, rows)
         assert [(row.number, count) for row, count in chosen.members] == [(0, 1)]
 
     def test_two_rules_that_predict_the_same_are_one_candidate(self, ring: Graph) -> None:
         judge, (row, _) = self.rows(ring, [0.8, 0.4])
-        chosen = select(judge, [row, replace(row, rule="metric")])
+        chosen = select_ensemble(judge, [row, replace(row, rule="metric")])
         assert [(member.rule, count) for member, count in chosen.members] == [("loss", 1)]
 
     def test_the_best_of_many_alike_is_not_taken_alone(self, ring: Graph) -> None:
@@ -104,11 +104,11 @@ class TestSelection:
         ahead = 0
         for draw in range(10):
             rng = np.random.default_rng(draw)
-            arena = split_arena(ring, 0)
+            holdout = split_holdout(ring, 0)
             everywhere = [noisy(ring, np.arange(ring.num_nodes), 0.6, rng) for _ in range(30)]
-            rows = [Row(i, "loss", f"m{i % 4}", (likely[arena.nodes],)) for i, likely in enumerate(everywhere)]
-            judge, test = Judge(ring, [arena]), ring.splits[0].test
-            chosen = select(judge, rows)
+            rows = [Row(i, "loss", f"m{i % 4}", (likely[holdout.nodes],)) for i, likely in enumerate(everywhere)]
+            judge, test = Judge(ring, [holdout]), ring.splits[0].test
+            chosen = select_ensemble(judge, rows)
             luckiest = max(rows, key=lambda row: judge.gain(row.predictions))
             average = np.average([everywhere[row.number] for row, _ in chosen.members], axis=0,
                                  weights=[count for _, count in chosen.members])  # fmt: skip
@@ -122,10 +122,10 @@ class TestSelection:
     def test_choosing_among_noise_is_not_believed(self, ring: Graph) -> None:
         """Sixty guessers: the best looks better than it is, and the crosswise score says so."""
         judge, rows = self.rows(ring, [1 / 3] * 60)
-        chosen = select(judge, rows)
+        chosen = select_ensemble(judge, rows)
         assert chosen.crosswise < chosen.gain - 2
         assert abs(chosen.crosswise - 100 / 3) < 8
-        expected = expect(ring, judge.arenas, [0], chosen, 0)
+        expected = expected_score(ring, judge.holdouts, [0], chosen, 0)
         assert expected.low < 100 / 3 < expected.high
         reach = expected.score - expected.low
         assert expected.high == pytest.approx(chosen.gain + reach)  # all judged nodes chose, not one half
@@ -134,10 +134,10 @@ class TestSelection:
 class TestFinish:
     """Three splits. The best was judged on the first one and takes ten seconds; a worse member takes one."""
 
-    def finish(self, graph: Graph, seconds: float) -> tuple[Selection, Finish, Judge]:
+    def finish(self, graph: Graph, seconds: float) -> tuple[Selection, FinalTraining, Judge]:
         rng = np.random.default_rng(0)
-        judge = Judge(graph, [split_arena(graph, 0)])
-        nodes = judge.arenas[0].nodes
+        judge = Judge(graph, [split_holdout(graph, 0)])
+        nodes = judge.holdouts[0].nodes
         rows = [
             Row(number, "loss", "gpcn", (noisy(graph, nodes, right, rng),)) for number, right in ((0, 0.6), (1, 0.9))
         ]
@@ -147,13 +147,13 @@ class TestFinish:
         trained = {(0, "split-00"), (1, "split-00")}
 
         def record(task: Evaluation, outcome: object) -> None:
-            candidates[task.number].judgements[task.arena.name] = SimpleNamespace(seconds=1.0)
-            trained.add((task.number, task.arena.name))
+            candidates[task.number].judgements[task.holdout.name] = SimpleNamespace(seconds=1.0)
+            trained.add((task.number, task.holdout.name))
 
-        store = SimpleNamespace(has_state=lambda number, arena: (number, arena) in trained)
+        store = SimpleNamespace(has_state=lambda number, holdout: (number, holdout) in trained)
         search = SimpleNamespace(candidates=candidates, store=store, stages=(), record=record)
         executor = SimpleNamespace(workers=1, run=lambda tasks, until: ((task, {}) for task in tasks))
-        return together, Finish(graph, executor, search, [0, 1, 2], time.monotonic() + seconds), judge  # type: ignore[arg-type]
+        return together, FinalTraining(graph, executor, search, [0, 1, 2], time.monotonic() + seconds), judge  # type: ignore[arg-type]
 
     @pytest.fixture
     def three(self, ring: Graph) -> Graph:
@@ -180,12 +180,12 @@ class TestFinish:
 
 class TestInterval:
     def test_no_mistake_on_judged_nodes_is_no_certainty(self, ring: Graph) -> None:
-        arena = split_arena(ring, 0)
-        perfect = np.eye(ring.num_classes)[ring.labels[arena.nodes]]
-        chosen = select(Judge(ring, [arena]), [Row(0, "loss", "gpcn", (perfect,))])
-        expected = expect(ring, [arena], [0], chosen, 0)
+        holdout = split_holdout(ring, 0)
+        perfect = np.eye(ring.num_classes)[ring.labels[holdout.nodes]]
+        chosen = select_ensemble(Judge(ring, [holdout]), [Row(0, "loss", "gpcn", (perfect,))])
+        expected = expected_score(ring, [holdout], [0], chosen, 0)
         assert expected.score == expected.high == 100
-        assert expected.low < 100 - 100 / arena.nodes.size
+        assert expected.low < 100 - 100 / holdout.nodes.size
 
     def test_it_contains_the_test_score_in_most_draws(self, ring: Graph) -> None:
         hits, draws = 0, 25
@@ -194,14 +194,14 @@ class TestInterval:
             order = rng.permutation(ring.labelled)
             split = Split(train=np.sort(order[:300]), val=np.sort(order[300:450]), test=np.sort(order[450:600]))
             graph = replace(ring, splits=(split,))
-            arena = split_arena(graph, 0)
+            holdout = split_holdout(graph, 0)
             everywhere = [noisy(graph, np.arange(graph.num_nodes), 0.7, rng) for _ in range(10)]
             rows = [Row(i, "loss", f"m{i % 3}", (likely[split.val],)) for i, likely in enumerate(everywhere)]
-            chosen = select(Judge(graph, [arena]), rows)
+            chosen = select_ensemble(Judge(graph, [holdout]), rows)
             likely = np.average([everywhere[row.number] for row, _ in chosen.members], axis=0,
                                 weights=[count for _, count in chosen.members])  # fmt: skip
             test = 100 * float((likely[split.test].argmax(1) == graph.labels[split.test]).mean())
-            expected = expect(graph, [arena], [0], chosen, 0)
+            expected = expected_score(graph, [holdout], [0], chosen, 0)
             hits += expected.low <= test <= expected.high
         assert hits >= 0.8 * draws
 
@@ -211,7 +211,7 @@ class TestNeighbours:
         config = TrainConfig.of("multi-gpcn", lr=0.01)
         tried = {config.canonical()}
         for number in range(10):
-            near = neighbour(ring, config, tried, np.random.default_rng(number))
+            near = neighbouring_config(ring, config, tried, np.random.default_rng(number))
             assert near is not None
             assert 1 <= len(config.differences(near)) <= 2
             assert near.canonical() not in tried
@@ -219,8 +219,8 @@ class TestNeighbours:
 
     def test_directions_are_for_directed_graphs(self, ring: Graph) -> None:
         directed = synthesize(nodes=100, classes=2, splits=1, seed=1, directed=True)
-        assert "direction" not in choices_for(ring, "gpcn")
-        assert "in" in choices_for(directed, "gpcn")["direction"]
+        assert "direction" not in neighbour_choices(ring, "gpcn")
+        assert "in" in neighbour_choices(directed, "gpcn")["direction"]
 
 
 class TestPortfolio:
@@ -230,7 +230,7 @@ class TestPortfolio:
         assert {*zoo.names("bank"), "gpcn", "gpcn-link", "agpcn", "agpcn-link", "deep-gcn", "deep-sage"} <= models
 
     def test_what_is_written_is_read(self, tmp_path: Path) -> None:
-        (tmp_path / "p.json").write_text(write_text(default_portfolio()))
+        (tmp_path / "p.json").write_text(portfolio_text(default_portfolio()))
         assert read_portfolio(tmp_path / "p.json") == default_portfolio()
 
     @pytest.mark.parametrize(
@@ -248,14 +248,14 @@ class TestPortfolio:
 
 def test_one_epoch_tells_nothing_of_what_others_cost(ring: Graph) -> None:
     """Label propagation has one, and preparing it takes longer than that."""
-    clock, other = Clock(ring), TrainConfig.of("gpcn")
+    clock, other = EpochCosts(ring), TrainConfig.of("gpcn")
     before = clock.seconds_per_epoch(other)
     clock.measured(TrainConfig.of("label-propagation"), 1, 5.0)
     assert clock.seconds_per_epoch(other) == before
 
 
 def test_costs_are_learned(ring: Graph) -> None:
-    clock = Clock(ring)
+    clock = EpochCosts(ring)
     config, other = TrainConfig.of("gpcn"), TrainConfig.of("gpcn", hidden=128)
     before = clock.seconds_per_epoch(other)
     clock.measured(config, 10, 100.0)

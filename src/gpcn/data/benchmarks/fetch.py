@@ -105,12 +105,12 @@ def mirror_folder(given: Path | None = None) -> Path | None:
     return chosen
 
 
-def at_hand(file: RemoteFile, mirror: Path | None) -> bool:
+def is_available_offline(file: RemoteFile, mirror: Path | None) -> bool:
     """Whether the file can be had without the network."""
     return _cached(file).is_file() or (mirror is not None and (mirror / file.path).is_file())
 
 
-def obtain(file: RemoteFile, mirror: Path | None) -> bytes:
+def fetch_file(file: RemoteFile, mirror: Path | None) -> bytes:
     """The verified content of `file`."""
     cached = _cached(file)
     if cached.is_file():

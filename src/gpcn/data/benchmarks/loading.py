@@ -8,7 +8,7 @@ from pathlib import Path
 from gpcn.data import native
 from gpcn.data.benchmarks import catalog
 from gpcn.data.benchmarks.catalog import Dataset, Source
-from gpcn.data.benchmarks.fetch import at_hand, cache_folder, mirror_folder, obtain
+from gpcn.data.benchmarks.fetch import cache_folder, fetch_file, is_available_offline, mirror_folder
 from gpcn.errors import DataError
 from gpcn.graph import Graph
 from gpcn.splits import random_splits
@@ -40,12 +40,14 @@ def is_available(dataset: Dataset, mirror: Path | None = None) -> bool:
 
 def _at_hand(dataset: Dataset, source: Source, mirror: Path | None) -> bool:
     parsed = _parsed_path(dataset, source)
-    return (parsed is not None and parsed.is_file()) or all(at_hand(file, mirror) for file in source.remote_files)
+    return (parsed is not None and parsed.is_file()) or all(
+        is_available_offline(file, mirror) for file in source.remote_files
+    )
 
 
 def _parse(dataset: Dataset, source: Source, mirror: Path | None) -> Graph:
     files = source.remote_files
-    fields = source.read({file.path: obtain(file, mirror) for file in files})
+    fields = source.read({file.path: fetch_file(file, mirror) for file in files})
     graph = Graph(**fields, name=dataset.name, metric=dataset.metric, notes=(dataset.note,) if dataset.note else ())
     if not all(file.verifiable for file in files):
         _check_size(graph, dataset)

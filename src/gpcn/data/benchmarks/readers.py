@@ -2,7 +2,7 @@
 
 Every reader takes the files of one dataset, as `{path: content}`, and returns the fields of a `Graph`; the catalog
 adds name and metric. Two conventions hold for all: a feature matrix with few non-zeros becomes sparse
-(`compact`), and where the file lists an undirected edge once, both directions are stored.
+(`compact_features`), and where the file lists an undirected edge once, both directions are stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from gpcn.data.archives import read_npz
 from gpcn.data.benchmarks import pickles
-from gpcn.data.tables.features import compact
+from gpcn.data.tables.feature_storage import compact_features
 from gpcn.errors import DataError
 from gpcn.graph import Split
 from gpcn.graph.validation import edges_to_adjacency
@@ -30,7 +30,7 @@ Fields: TypeAlias = dict[str, Any]
 Reader: TypeAlias = Callable[[Files], Fields]
 
 
-def heterophilous(files: Files, *, directed: bool = False) -> Fields:
+def read_heterophilous(files: Files, *, directed: bool = False) -> Fields:
     """heterophilous-graphs (Platonov et al.): one `.npz` with edges, features, labels and masks `[S, N]`."""
     ((path, content),) = files.items()
     return heterophilous_fields(read_npz(content, path), path, directed=directed)
@@ -56,13 +56,13 @@ def heterophilous_fields(arrays: Mapping[str, npt.NDArray[Any]], path: str, *, d
     splits = tuple(Split.from_masks(*rows) for rows in zip(*masks, strict=True)) if masks else ()
     return {
         "adjacency": _adjacency(edges.T, nodes, directed=directed),
-        "features": compact(arrays["node_features"]),
+        "features": compact_features(arrays["node_features"]),
         "labels": arrays["node_labels"],
         "splits": splits,
     }
 
 
-def geom_gcn(files: Files, *, feature_indices: int | None = None) -> Fields:
+def read_geom_gcn(files: Files, *, feature_indices: int | None = None) -> Fields:
     """geom-gcn: tab-separated nodes (id, features, label) and directed edges, ten `.npz` splits.
 
     `feature_indices` is the number of features where the column lists the indices of the ones (film);
@@ -79,20 +79,22 @@ def geom_gcn(files: Files, *, feature_indices: int | None = None) -> Fields:
     edges = np.array([(int(a), int(b)) for a, b in _lines(files, "out1_graph_edges.txt")], dtype=np.int64)
     return {
         "adjacency": _adjacency(edges.T, labels.size, directed=True),
-        "features": compact(features),
+        "features": compact_features(features),
         "labels": labels,
         "splits": _geom_gcn_splits(files),
     }
 
 
-def planetoid(files: Files) -> Fields:
+def read_planetoid(files: Files) -> Fields:
     """Planetoid's `ind.*` pickles (cora, citeseer, pubmed) with geom-gcn's splits.
 
     Test nodes are stored apart and shuffled; `test.index` puts them back. Citeseer lacks 15 of them: as in the
     benchmark they get no links, no features and class 0.
     """
     part = {path.rsplit(".", 1)[-1]: (path, content) for path, content in files.items() if "/ind." in path}
-    load = {key: pickles.loads(part[key][1], part[key][0]) for key in ("allx", "tx", "ally", "ty", "graph")}
+    load = {
+        key: pickles.load_trusted_pickle(part[key][1], part[key][0]) for key in ("allx", "tx", "ally", "ty", "graph")
+    }
     test = np.array(part["index"][1].split(), dtype=np.int64)
     total = int(test.max()) + 1
     stored_in_order = len(load["ally"])
@@ -106,13 +108,13 @@ def planetoid(files: Files) -> Fields:
     pairs = [(node, other) for node, others in load["graph"].items() for other in others]
     return {
         "adjacency": _adjacency(np.array(pairs, dtype=np.int64).T, total, directed=False),
-        "features": compact(features),
+        "features": compact_features(features),
         "labels": one_hot.argmax(axis=1),
         "splits": _geom_gcn_splits(files),
     }
 
 
-def twitch(files: Files, *, vocabulary: int = 3170) -> Fields:
+def read_twitch(files: Files, *, vocabulary: int = 3170) -> Fields:
     """MUSAE Twitch: mutual friendships, games as features (unused ones dropped), mature language as label."""
     content = {path.rsplit("_", 1)[-1]: (path, data) for path, data in files.items()}
     target = list(csv.DictReader(io.StringIO(content["target.csv"][1].decode())))
@@ -124,13 +126,13 @@ def twitch(files: Files, *, vocabulary: int = 3170) -> Fields:
     edges = np.loadtxt(io.BytesIO(content["edges.csv"][1]), delimiter=",", skiprows=1, dtype=np.int64)
     return {
         "adjacency": _adjacency(edges.T, labels.size, directed=False),
-        "features": compact(features[:, used]),
+        "features": compact_features(features[:, used]),
         "labels": labels,
         "splits": _linkx_splits(files),
     }
 
 
-def deezer(files: Files, *, vocabulary: int = 31241) -> Fields:
+def read_deezer(files: Files, *, vocabulary: int = 31241) -> Fields:
     """Deezer Europe as its authors publish it: mutual friendships, liked artists as features, gender as label."""
     content = {path.rsplit("_", 1)[-1]: data for path, data in files.items()}
     target = np.loadtxt(io.BytesIO(content["target.csv"]), delimiter=",", skiprows=1, dtype=np.int64)
@@ -140,44 +142,46 @@ def deezer(files: Files, *, vocabulary: int = 31241) -> Fields:
     edges = np.loadtxt(io.BytesIO(content["edges.csv"]), delimiter=",", skiprows=1, dtype=np.int64)
     return {
         "adjacency": _adjacency(edges.T, labels.size, directed=False),
-        "features": compact(_from_index_lists([artists.get(str(node), []) for node in range(labels.size)], vocabulary)),
+        "features": compact_features(
+            _from_index_lists([artists.get(str(node), []) for node in range(labels.size)], vocabulary)
+        ),
         "labels": labels,
         "splits": _linkx_splits(files),
     }
 
 
-def facebook100(files: Files) -> Fields:
+def read_facebook100(files: Files) -> Fields:
     """Facebook 100: gender (0 missing) is the label; the other six attributes are one-hot, missing included."""
     mat = _mat(files)
     info = np.asarray(mat["local_info"]).astype(np.int64)
     blocks = [_one_hot(info[:, column]) for column in (0, 2, 3, 4, 5, 6)]
     return {
         "adjacency": _binary(mat["A"]),
-        "features": compact(sp.hstack(blocks, format="csr")),
+        "features": compact_features(sp.hstack(blocks, format="csr")),
         "labels": info[:, 1] - 1,
         "splits": _linkx_splits(files),
     }
 
 
-def linkx_matrix(files: Files, *, adjacency: str = "A", features: str = "features") -> Fields:
+def read_linkx_matrix(files: Files, *, adjacency: str = "A", features: str = "features") -> Fields:
     """LINKX `.mat` files with a sparse adjacency (deezer-europe: `A`, yelp-chi: `homo`)."""
     mat = _mat(files)
     matrix = mat[features]
     return {
         "adjacency": _undirected(_binary(mat[adjacency])),
-        "features": compact(matrix if sp.issparse(matrix) else np.asarray(matrix)),
+        "features": compact_features(matrix if sp.issparse(matrix) else np.asarray(matrix)),
         "labels": np.asarray(mat["label"]).astype(np.int64).ravel(),
         "splits": _linkx_splits(files),
     }
 
 
-def linkx_edges(files: Files) -> Fields:
+def read_linkx_edges(files: Files) -> Fields:
     """LINKX `.mat` files with an edge index (genius)."""
     mat = _mat(files)
     labels = np.asarray(mat["label"]).astype(np.int64).ravel()
     return {
         "adjacency": _adjacency(np.asarray(mat["edge_index"]), labels.size, directed=False),
-        "features": compact(np.asarray(mat["node_feat"])),
+        "features": compact_features(np.asarray(mat["node_feat"])),
         "labels": labels,
         "splits": _linkx_splits(files),
     }

@@ -5,6 +5,6 @@
 | `manifest` | what the graph is, which files it consists of, and their checksums |
 | `files` | the Parquet files of a part, which appear whole |
 | `tables` | the rows of a graph that a part has, as tables and back |
-| `reordered` | a graph with its nodes in another order |
-| `whole` | all parts together, as one graph, where it fits into memory |
+| `reordered_graph` | a graph with its nodes in another order |
+| `whole_graph` | all parts together, as one graph, where it fits into memory |
 """

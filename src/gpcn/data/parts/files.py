@@ -24,11 +24,11 @@ _check = fields({"format": anything, "owner": text, "files": mapping_of(text)})
 def write_part(folder: Path, tables: Mapping[str, pa.Table], owner: str) -> dict[str, str]:
     """Write `tables` as `name.parquet` each; the checksum of every file. `owner` is whose part it is."""
     for name, table in tables.items():
-        write_table(folder / f"{name}.parquet", table)
+        write_part_table(folder / f"{name}.parquet", table)
     return seal_part(folder, [f"{name}.parquet" for name in tables], owner)
 
 
-def write_table(file: Path, table: pa.Table) -> None:
+def write_part_table(file: Path, table: pa.Table) -> None:
     """Write a Parquet file that appears whole."""
     with replacing(file) as stream:
         pq.write_table(table, stream, compression="zstd")
@@ -63,13 +63,13 @@ def part_digests(folder: Path, owner: str) -> dict[str, str] | None:
     return dict(payload["files"]) if payload["owner"] == owner else None
 
 
-def read_table(folder: Path, name: str, digests: Mapping[str, str]) -> pa.Table:
+def read_part_table(folder: Path, name: str, digests: Mapping[str, str]) -> pa.Table:
     """The table `name`, the one that was written."""
     with _checked(folder, name, digests) as file:
         return pq.read_table(file)
 
 
-def read_batches(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def read_part_batches(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The table `name` a batch at a time, each with the number of rows before it."""
     with _checked(folder, name, digests) as file:
         before = 0
@@ -78,7 +78,7 @@ def read_batches(folder: Path, name: str, digests: Mapping[str, str]) -> Iterato
             before += batch.num_rows
 
 
-def count_rows(folder: Path, name: str) -> int:
+def count_part_rows(folder: Path, name: str) -> int:
     """How many rows the table `name` has, which was checked to be there."""
     return int(pq.read_metadata(folder / f"{name}.parquet").num_rows)
 
@@ -95,6 +95,6 @@ def _checked(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[Pa
         raise CheckpointError(f"{file} cannot be read: {error!s:.200}; {ADVICE}") from error
 
 
-def column(table: pa.Table, name: str) -> Any:
+def read_part_column(table: pa.Table, name: str) -> Any:
     """A column as an array of NumPy."""
     return table.column(name).combine_chunks().to_numpy(zero_copy_only=False)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.data.parts.files import column, count_rows, read_batches, read_table
+from gpcn.data.parts.files import count_part_rows, read_part_batches, read_part_column, read_part_table
 from gpcn.data.parts.manifest import Manifest
 from gpcn.errors import CheckpointError
 from gpcn.utils.types import ROLES, IntVector
@@ -85,11 +85,11 @@ class PartData:
                 return outgoing, outgoing
             return outgoing, _read_matrix(folder, f"{name}-in", digests, (start, stop), total)
 
-        nodes = read_table(folder, "nodes", digests)
+        nodes = read_part_table(folder, "nodes", digests)
         if manifest.sparse_features:
             matrix: Any = _read_matrix(folder, "features", digests, (start, stop), width, np.float32)
         else:
-            features = read_table(folder, "features", digests)
+            features = read_part_table(folder, "features", digests)
             values = features.column("features").combine_chunks().flatten()
             matrix = values.to_numpy(zero_copy_only=False).reshape(features.num_rows, width)
         if nodes.num_rows != stop - start or matrix.shape[0] != stop - start:
@@ -99,10 +99,10 @@ class PartData:
             links=rows("links"),
             relations={name: rows(f"relation-{number}") for number, name in enumerate(manifest.relations)},
             features=matrix,
-            labels=column(nodes, "label").astype(np.int64),
-            splits=tuple(_split(column(nodes, f"split_{number}")) for number in range(manifest.splits)),
+            labels=read_part_column(nodes, "label").astype(np.int64),
+            splits=tuple(_split(read_part_column(nodes, f"split_{number}")) for number in range(manifest.splits)),
             node_ids=nodes.column("id").to_pylist() if manifest.named_nodes else None,
-            positions=None if manifest.order == "kept" else column(nodes, "position").astype(np.int64),
+            positions=None if manifest.order == "kept" else read_part_column(nodes, "position").astype(np.int64),
         )
 
 
@@ -136,9 +136,9 @@ def _read_matrix(
     counts = np.zeros(stop - start, dtype=np.int64)
     columns: Any = np.empty(0, dtype=np.int32)
     values: Any = np.empty(0, dtype=dtype)
-    for before, batch in read_batches(folder, name, digests):
+    for before, batch in read_part_batches(folder, name, digests):
         if before == 0:
-            total = count_rows(folder, name)
+            total = count_part_rows(folder, name)
             fits = max(total, width) <= np.iinfo(np.int32).max
             columns, values = np.empty(total, dtype=np.int32 if fits else np.int64), np.empty(total, dtype=dtype)
         nodes, others, numbers = (batch.column(index).to_numpy(zero_copy_only=False) for index in range(3))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpcn.data.presets import fraud, pages, social
-from gpcn.data.presets.tables import Drawn, Month, write_table
+from gpcn.data.presets.tables import Drawn, Month, write_preset_table
 from gpcn.errors import ConfigError, near_matches
 
 LEAST_NODES = 100
@@ -45,15 +45,15 @@ class Preset:
 
 PRESETS = {
     "fraud": Preset(
-        draw=fraud.draw, nodes=3000, node_file="accounts.csv", edge_file="transfers.csv",
+        draw=fraud.draw_fraud, nodes=3000, node_file="accounts.csv", edge_file="transfers.csv",
         source="payer", target="payee", id="account", label="fraud",
     ),
     "social": Preset(
-        draw=social.draw, nodes=2500, node_file="people.csv", edge_file="friends.csv",
+        draw=social.draw_social, nodes=2500, node_file="people.csv", edge_file="friends.csv",
         source="from_person", target="to_person", id="person", label="group",
     ),
     "pages": Preset(
-        draw=pages.draw, nodes=2000, node_file="pages.csv", edge_file="links.csv",
+        draw=pages.draw_pages, nodes=2000, node_file="pages.csv", edge_file="links.csv",
         source="page", target="links_to", id="url", label="section",
     ),
 }  # fmt: skip
@@ -83,8 +83,8 @@ def write_preset(name: str, out: Path, *, nodes: int | None = None, seed: int = 
         raise ConfigError(f"cannot write the tables of a preset to {out}; expected the name of a folder")
     drawn = draw_preset(name, nodes=nodes, seed=seed)
     for month, folder in ((drawn.now, out), (drawn.next, out / "next")):
-        write_table(month.nodes, folder / PRESETS[name].node_file)
-        write_table(month.edges, folder / PRESETS[name].edge_file)
+        write_preset_table(month.nodes, folder / PRESETS[name].node_file)
+        write_preset_table(month.edges, folder / PRESETS[name].edge_file)
     return drawn
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpcn.data.presets.tables import Drawn, Month, Table, choices, columns_of, first_rows, moments, with_missing
+from gpcn.data.presets.tables import (
+    Drawn,
+    Month,
+    Table,
+    date_texts,
+    draw_choices,
+    first_preset_rows,
+    select_preset_columns,
+    with_missing_cells,
+)
 from gpcn.data.presets.words import FIRST_NAMES, LAST_NAMES, ODD_NOTES, PLAIN_NOTES
 from gpcn.utils.types import IntVector
 
@@ -25,7 +34,7 @@ KINDS = ("transfer", "card", "cash")
 CODE = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 
-def draw(nodes: int, seed: int) -> Drawn:
+def draw_fraud(nodes: int, seed: int) -> Drawn:
     """`nodes` accounts with four times as many transfers; next month a tenth more, and transfers of that month."""
     rng = np.random.default_rng([seed, 1])
     everybody = nodes + round(NEW * nodes)
@@ -33,13 +42,17 @@ def draw(nodes: int, seed: int) -> Drawn:
     guilty = np.concatenate(fraud)
     accounts = _accounts(guilty, rng)
     truth = ["yes" if flag else "no" for flag in guilty]
-    now = first_rows(accounts, nodes) | {"fraud": with_missing(truth[:nodes], round(UNLABELLED * nodes), rng)}
+    now = first_preset_rows(accounts, nodes) | {
+        "fraud": with_missing_cells(truth[:nodes], round(UNLABELLED * nodes), rng)
+    }
     transfers = _transfers(accounts["account"][:nodes], guilty[:nodes], "2024-03-01", KINDS, rng)
     upcoming = _next_accounts(accounts, nodes, rng)
     next_transfers = _transfers(accounts["account"], guilty, "2024-04-01", (*KINDS, "crypto"), rng)
     return Drawn(
         now=Month(nodes=now, edges=transfers),
-        next=Month(nodes=upcoming, edges=columns_of(next_transfers, ("at", "payee", "payer", "kind", "amount"))),
+        next=Month(
+            nodes=upcoming, edges=select_preset_columns(next_transfers, ("at", "payee", "payer", "kind", "amount"))
+        ),
         truth=dict(zip(accounts["account"], truth, strict=True)),
     )
 
@@ -52,26 +65,30 @@ def _exactly(share: float, size: int, rng: np.random.Generator) -> np.ndarray:
 
 def _accounts(guilty: np.ndarray, rng: np.random.Generator) -> Table:
     size = guilty.size
-    first, last = choices(FIRST_NAMES, size, rng), choices(LAST_NAMES, size, rng)
+    first, last = draw_choices(FIRST_NAMES, size, rng), draw_choices(LAST_NAMES, size, rng)
     emails = [f"{a}.{b}{number}@example.org" for number, (a, b) in enumerate(zip(first, last, strict=True))]
     income = np.minimum(12_000 + 18_000 * rng.pareto(1.6, size), 1e6)
     age = np.clip(rng.normal(44 - 2 * guilty, 15, size), 18, 95)
     days = 3_650 * rng.random(size) ** np.where(guilty, 0.75, 1.0)
     odd = rng.random(size) < np.where(guilty, 0.3, 0.12)
     notes = [
-        ", ".join(dict.fromkeys(choices(ODD_NOTES if strange else PLAIN_NOTES, 1, rng) + choices(PLAIN_NOTES, 1, rng)))
+        ", ".join(
+            dict.fromkeys(
+                draw_choices(ODD_NOTES if strange else PLAIN_NOTES, 1, rng) + draw_choices(PLAIN_NOTES, 1, rng)
+            )
+        )
         for strange in odd
     ]
-    codes = [f"R{number:04X}-{''.join(choices(CODE, 5, rng))}" for number in rng.permutation(size)]
+    codes = [f"R{number:04X}-{''.join(draw_choices(CODE, 5, rng))}" for number in rng.permutation(size)]
     return {
         "account": emails,
         "income": [f"{value:.2f}" for value in income],
-        "age": with_missing([str(int(value)) for value in age], round(NO_AGE * size), rng),
-        "opened": moments(days, "2014-02-01", "D"),
-        "country": with_missing(
-            choices(list(COUNTRIES), size, rng, list(COUNTRIES.values())), round(NO_COUNTRY * size), rng
+        "age": with_missing_cells([str(int(value)) for value in age], round(NO_AGE * size), rng),
+        "opened": date_texts(days, "2014-02-01", "D"),
+        "country": with_missing_cells(
+            draw_choices(list(COUNTRIES), size, rng, list(COUNTRIES.values())), round(NO_COUNTRY * size), rng
         ),
-        "note": with_missing(notes, round(0.3 * size), rng),
+        "note": with_missing_cells(notes, round(0.3 * size), rng),
         "referral_code": codes,
         "version": ["2.1"] * size,
     }
@@ -100,7 +117,7 @@ def _transfers(
         "payee": [names[node] for node in payee],
         "amount": [f"{value:.2f}" for value in amount],
         "kind": [kinds[number] for number in index],
-        "at": moments(np.sort(30 * rng.random(total)), start, "s"),
+        "at": date_texts(np.sort(30 * rng.random(total)), start, "s"),
     }
 
 
@@ -125,7 +142,7 @@ def _next_accounts(accounts: Table, nodes: int, rng: np.random.Generator) -> Tab
         f"{float(value) * (1.03 if fresh else 1.0):.2f}" for fresh, value in zip(new, accounts["income"], strict=True)
     ]
     income[-1] = "1150000.00"
-    opened = accounts["opened"][:nodes] + moments(31 * rng.random(size - nodes), "2024-03-01", "D")
+    opened = accounts["opened"][:nodes] + date_texts(31 * rng.random(size - nodes), "2024-03-01", "D")
     changed = accounts | {
         "opened": opened,
         "country": country,
@@ -133,4 +150,6 @@ def _next_accounts(accounts: Table, nodes: int, rng: np.random.Generator) -> Tab
         "income": income,
         "version": ["2.2"] * size,
     }
-    return columns_of(changed, ("opened", "account", "version", "note", "country", "referral_code", "income"))
+    return select_preset_columns(
+        changed, ("opened", "account", "version", "note", "country", "referral_code", "income")
+    )

@@ -6,7 +6,16 @@ import json
 
 import numpy as np
 
-from gpcn.data.presets.tables import Drawn, Month, Table, choices, columns_of, first_rows, partners, with_missing
+from gpcn.data.presets.tables import (
+    Drawn,
+    Month,
+    Table,
+    draw_choices,
+    draw_partners,
+    first_preset_rows,
+    select_preset_columns,
+    with_missing_cells,
+)
 from gpcn.data.presets.words import SECTIONS, SHARED
 from gpcn.utils.types import IntVector
 
@@ -18,14 +27,16 @@ TOPIC_SHARE, ASIDE_SHARE, FOREIGN_SHARE = 0.4, 0.12, 0.1  # of words: in texts, 
 LANGUAGES = {"en": 0.8, "de": 0.12, "fr": 0.06, "mt": 0.02}
 
 
-def draw(nodes: int, seed: int) -> Drawn:
+def draw_pages(nodes: int, seed: int) -> Drawn:
     """`nodes` pages with five times as many links; next month a tenth more pages, and their links beside the old."""
     rng = np.random.default_rng([seed, 3])
     everybody = nodes + round(NEW * nodes)
     section = np.concatenate([rng.permutation(size) % len(NAMES) for size in (nodes, everybody - nodes)])
     pages = _pages(section, rng)
     truth = [NAMES[number] for number in section]
-    now = first_rows(pages, nodes) | {"section": with_missing(truth[:nodes], round(UNLABELLED * nodes), rng)}
+    now = first_preset_rows(pages, nodes) | {
+        "section": with_missing_cells(truth[:nodes], round(UNLABELLED * nodes), rng)
+    }
     links = _links(pages["url"], section[:nodes], np.arange(nodes), rng)
     fresh = _links(pages["url"], section, np.arange(nodes, everybody), rng)
     return Drawn(
@@ -48,14 +59,16 @@ def _pages(section: IntVector, rng: np.random.Generator) -> Table:
         ]
         texts.append(" ".join(" ".join(sentence).capitalize() + "." for sentence in sentences))
         tags.append(json.dumps(list(dict.fromkeys(_words(int(number), int(rng.integers(0, 4)), ASIDE_SHARE, rng)))))
-    slugs = [f"{a}-{b}" for a, b in zip(choices(SHARED, size, rng), choices(SHARED, size, rng), strict=True)]
+    slugs = [f"{a}-{b}" for a, b in zip(draw_choices(SHARED, size, rng), draw_choices(SHARED, size, rng), strict=True)]
     return {
         "url": [f"https://example.org/{1000 + number}/{slug}" for number, slug in enumerate(slugs)],
         "title": titles,
         "text": texts,
         "words": [str(len(text.split())) for text in texts],
-        "tags": with_missing(tags, round(0.05 * size), rng),
-        "lang": with_missing(choices(list(LANGUAGES), size, rng, list(LANGUAGES.values())), round(NO_LANG * size), rng),
+        "tags": with_missing_cells(tags, round(0.05 * size), rng),
+        "lang": with_missing_cells(
+            draw_choices(list(LANGUAGES), size, rng, list(LANGUAGES.values())), round(NO_LANG * size), rng
+        ),
     }
 
 
@@ -71,7 +84,7 @@ def _links(urls: list[str], section: IntVector, sources: IntVector, rng: np.rand
     """Links that leave `sources`, to any page in `section`."""
     source = rng.choice(sources, size=LINKS_PER_PAGE * sources.size)
     step = np.where(rng.random(source.size) < HOMOPHILY, 0, rng.integers(1, len(NAMES), source.size))
-    target = partners(section, (section[source] + step) % len(NAMES), rng)
+    target = draw_partners(section, (section[source] + step) % len(NAMES), rng)
     keep = source != target
     return {"page": [urls[node] for node in source[keep]], "links_to": [urls[node] for node in target[keep]]}
 
@@ -87,4 +100,4 @@ def _next_pages(pages: Table, nodes: int, rng: np.random.Generator) -> Table:
         if rng.random() < 0.2:
             changed["text"][row] += " Updated by the newsroom desk this morning."
             changed["words"][row] = str(len(changed["text"][row].split()))
-    return columns_of(changed, ("lang", "words", "url", "tags", "text"))
+    return select_preset_columns(changed, ("lang", "words", "url", "tags", "text"))

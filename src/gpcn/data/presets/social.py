@@ -8,12 +8,12 @@ from gpcn.data.presets.tables import (
     Drawn,
     Month,
     Table,
-    choices,
-    columns_of,
-    first_rows,
-    moments,
-    partners,
-    with_missing,
+    date_texts,
+    draw_choices,
+    draw_partners,
+    first_preset_rows,
+    select_preset_columns,
+    with_missing_cells,
 )
 from gpcn.data.presets.words import BIO, CITIES, FIRST_NAMES, LAST_NAMES, TAGS
 from gpcn.utils.types import IntVector
@@ -27,14 +27,16 @@ CITY_SHARES = [1 / rank for rank in range(1, len(CITIES) + 1)]
 TYPICAL_TAGS, TYPICAL_SHARE = 10, 0.45
 
 
-def draw(nodes: int, seed: int) -> Drawn:
+def draw_social(nodes: int, seed: int) -> Drawn:
     """`nodes` people with six times as many links; next month a tenth more people, and their links beside the old."""
     rng = np.random.default_rng([seed, 2])
     everybody = nodes + round(NEW * nodes)
     group = np.concatenate([rng.permutation(size) % len(GROUPS) for size in (nodes, everybody - nodes)])
     people = _people(group, rng)
     truth = [GROUPS[number] for number in group]
-    now = first_rows(people, nodes) | {"group": with_missing(truth[:nodes], round(UNLABELLED * nodes), rng)}
+    now = first_preset_rows(people, nodes) | {
+        "group": with_missing_cells(truth[:nodes], round(UNLABELLED * nodes), rng)
+    }
     names = people["person"]
     links = _friends(names, group[:nodes], np.arange(nodes), "2020-01-01", rng)
     fresh = _friends(names, group, np.arange(nodes, everybody), "2024-01-01", rng)
@@ -50,7 +52,7 @@ def draw(nodes: int, seed: int) -> Drawn:
 
 def _people(group: IntVector, rng: np.random.Generator) -> Table:
     size = group.size
-    first, last = choices(FIRST_NAMES, size, rng), choices(LAST_NAMES, size, rng)
+    first, last = draw_choices(FIRST_NAMES, size, rng), draw_choices(LAST_NAMES, size, rng)
     typical = np.arange(len(TAGS)).reshape(len(GROUPS), TYPICAL_TAGS)
     interests = []
     for number in group:
@@ -58,14 +60,16 @@ def _people(group: IntVector, rng: np.random.Generator) -> Table:
         is_typical = rng.random(amount) < TYPICAL_SHARE
         drawn = np.where(is_typical, rng.choice(typical[number], amount), rng.integers(len(TAGS), size=amount))
         interests.append(";".join(dict.fromkeys(TAGS[tag] for tag in drawn)))
-    bios = [" ".join(choices(BIO, int(rng.integers(2, 9)), rng)).capitalize() + "." for _ in range(size)]
+    bios = [" ".join(draw_choices(BIO, int(rng.integers(2, 9)), rng)).capitalize() + "." for _ in range(size)]
     return {
         "person": [f"{a}_{b}_{number}" for number, (a, b) in enumerate(zip(first, last, strict=True))],
-        "birth_year": with_missing([str(year) for year in rng.integers(1950, 2009, size)], round(NO_YEAR * size), rng),
-        "joined": [text.replace("T", " ") for text in moments(1_500 * rng.random(size), "2019-06-01", "m")],
-        "city": with_missing(choices(CITIES, size, rng, CITY_SHARES), round(NO_CITY * size), rng),
-        "interests": with_missing(interests, round(0.06 * size), rng),
-        "bio": with_missing(bios, round(0.2 * size), rng),
+        "birth_year": with_missing_cells(
+            [str(year) for year in rng.integers(1950, 2009, size)], round(NO_YEAR * size), rng
+        ),
+        "joined": [text.replace("T", " ") for text in date_texts(1_500 * rng.random(size), "2019-06-01", "m")],
+        "city": with_missing_cells(draw_choices(CITIES, size, rng, CITY_SHARES), round(NO_CITY * size), rng),
+        "interests": with_missing_cells(interests, round(0.06 * size), rng),
+        "bio": with_missing_cells(bios, round(0.2 * size), rng),
         "active": ["true" if active else "false" for active in rng.random(size) < 0.7],
     }
 
@@ -76,14 +80,14 @@ def _friends(names: list[str], group: IntVector, sources: IntVector, start: str,
     source = rng.choice(sources, size=total)
     block = rng.random(total) < BLOCKS
     steps = [rng.choice(len(GROUPS), size=total, p=shares) for shares in (FOLLOWS, BLOCKED)]
-    target = partners(group, (group[source] + np.where(block, steps[1], steps[0])) % len(GROUPS), rng)
+    target = draw_partners(group, (group[source] + np.where(block, steps[1], steps[0])) % len(GROUPS), rng)
     keep = source != target
     source, target, block = source[keep], target[keep], block[keep]
     return {
         "from_person": [names[node] for node in source],
         "to_person": [names[node] for node in target],
         "kind": ["blocks" if flag else "follows" for flag in block],
-        "since": moments(700 * rng.random(source.size), start, "D"),
+        "since": date_texts(700 * rng.random(source.size), start, "D"),
     }
 
 
@@ -100,4 +104,4 @@ def _next_people(people: Table, nodes: int, rng: np.random.Generator) -> Table:
             changed["bio"][row] = "Newcomer here, hello everybody."
         if changed["birth_year"][row] and rng.random() < 0.1:
             changed["birth_year"][row] = str(rng.integers(2009, 2012))
-    return columns_of(changed, ("bio", "city", "birth_year", "person", "interests", "joined"))
+    return select_preset_columns(changed, ("bio", "city", "birth_year", "person", "interests", "joined"))

@@ -33,7 +33,7 @@ class Drawn:
     truth: dict[str, str]
 
 
-def write_table(table: Table, path: Path) -> None:
+def write_preset_table(table: Table, path: Path) -> None:
     """Write a CSV file, whole or not at all."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -43,29 +43,31 @@ def write_table(table: Table, path: Path) -> None:
         stream.write(text.getvalue().encode())
 
 
-def first_rows(table: Table, count: int) -> Table:
+def first_preset_rows(table: Table, count: int) -> Table:
     """The first rows of a table."""
     return {name: values[:count] for name, values in table.items()}
 
 
-def columns_of(table: Table, names: Sequence[str]) -> Table:
+def select_preset_columns(table: Table, names: Sequence[str]) -> Table:
     """Some columns of a table, in this order."""
     return {name: table[name] for name in names}
 
 
-def with_missing(values: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:
+def with_missing_cells(values: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:
     """`values` with `count` of them missing."""
     missing = set(rng.permutation(len(values))[:count].tolist())
     return ["" if position in missing else value for position, value in enumerate(values)]
 
 
-def choices(words: Sequence[str], size: int, rng: np.random.Generator, p: Sequence[float] | None = None) -> list[str]:
+def draw_choices(
+    words: Sequence[str], size: int, rng: np.random.Generator, p: Sequence[float] | None = None
+) -> list[str]:
     """`size` of the `words`, with their probabilities."""
     shares = None if p is None else np.asarray(p) / np.sum(p)
     return [words[index] for index in rng.choice(len(words), size=size, p=shares)]
 
 
-def partners(classes: IntVector, wanted: IntVector, rng: np.random.Generator) -> IntVector:
+def draw_partners(classes: IntVector, wanted: IntVector, rng: np.random.Generator) -> IntVector:
     """For each entry of `wanted` a random node of that class."""
     members = np.argsort(classes, kind="stable")
     sizes = np.bincount(classes)
@@ -73,7 +75,7 @@ def partners(classes: IntVector, wanted: IntVector, rng: np.random.Generator) ->
     return np.asarray(members[starts[wanted] + (rng.random(wanted.size) * sizes[wanted]).astype(np.int64)])
 
 
-def moments(days: Sequence[float] | np.ndarray, start: str, unit: str) -> list[str]:
+def date_texts(days: Sequence[float] | np.ndarray, start: str, unit: str) -> list[str]:
     """Days since `start` as texts of `unit`: `D` gives 2019-11-03, `m` and `s` add a time."""
     seconds = np.round(np.asarray(days, dtype=np.float64) * 86_400).astype("timedelta64[s]")
     return [str(moment) for moment in (np.datetime64(start, "s") + seconds).astype(f"datetime64[{unit}]")]

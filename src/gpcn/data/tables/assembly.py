@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from gpcn.data.tables import edge_columns
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import Ends, SourceTable, read_ends
-from gpcn.data.tables.features import compact
-from gpcn.data.tables.node_labels import read_labels
+from gpcn.data.tables.feature_storage import compact_features
+from gpcn.data.tables.node_labels import read_label_column
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
 from gpcn.graph.metric_choice import default_metric
@@ -38,7 +38,7 @@ PARTS = {
 PART_OF = {word: part for part, words in PARTS.items() for word in words}
 
 
-def assemble(
+def assemble_graph(
     edges: SourceTable,
     nodes: SourceTable | None,
     columns: Columns,
@@ -69,13 +69,13 @@ def assemble(
     if columns.type:
         kinds = ends.of(edges.data.column(columns.type))
         fitted = [column.name for column in preparation.columns] if preparation else []
-        earlier_types = edge_columns.types_counted_in(fitted, columns.type)
-        relations, problem = edge_columns.relations(
+        earlier_types = edge_columns.edge_types_counted_in(fitted, columns.type)
+        relations, problem = edge_columns.edge_relations(
             kinds, ends.edges, count, weights, undirected=columns.undirected, earlier_types=earlier_types
         )
         notes += [f"edge column {columns.type!r}: {problem}"] if problem else []
     scored = preparation is not None and feature_names is None  # labels and splits of a table to be scored may be odd
-    labels, label_names = read_labels(nodes, columns, count, require_labels, notes, lenient=scored)
+    labels, label_names = read_label_column(nodes, columns, count, require_labels, notes, lenient=scored)
     fields: dict[str, Any] = {}
     if feature_names is not None:
         fields = {"features": _as_they_are(nodes, columns), "feature_names": feature_names, "preparation": preparation}
@@ -103,7 +103,7 @@ def _weights(edges: SourceTable, columns: Columns, ends: Ends) -> npt.NDArray[An
     if columns.weight is None:
         return None
     column = edges.data.column(columns.weight)
-    if not values.is_number(column.type):
+    if not values.is_number_type(column.type):
         raise DataError(
             f"{edges.where}: the weight column {columns.weight!r} holds {column.type} values; expected numbers"
         )
@@ -131,19 +131,19 @@ def _link_columns(
     if level == "auto":
         level = "degrees" if columns.features else "full"
     directed, nodes = not columns.undirected, len(ends.ids)
-    of_links = structure.degree_columns(ends.edges, nodes, directed=directed)
-    of_links |= structure.degrees_by_type(dict(relations), str(columns.type), directed=directed)
+    of_links = structure.degree_features(ends.edges, nodes, directed=directed)
+    of_links |= structure.degree_features_by_type(dict(relations), str(columns.type), directed=directed)
     for name in edges.data.column_names:
         if name in (columns.source, columns.target, columns.type):
             continue
         column = ends.of(edges.data.column(name))
-        sums = edge_columns.aggregates(name, column, ends.edges, nodes, undirected=columns.undirected)
+        sums = edge_columns.edge_aggregates(name, column, ends.edges, nodes, undirected=columns.undirected)
         if sums is None:
             notes.append(f"edge column {name!r} is not used: it holds neither numbers nor dates")
         else:
             of_links |= sums
     if level == "full":
-        of_links |= structure.shape_columns(adjacency, directed=directed)
+        of_links |= structure.link_structure_features(adjacency, directed=directed)
     return {name: pa.array(column, from_pandas=True) for name, column in of_links.items()}
 
 
@@ -182,7 +182,7 @@ def _prepared(
         if fitted_here and column.encoder is None and column.role != "drop" and column.name in of_nodes
     ]
     return {
-        "features": compact(matrix),
+        "features": compact_features(matrix),
         "feature_names": preparation.feature_names or None,
         "preparation": preparation,
     }
@@ -205,12 +205,12 @@ def _as_they_are(nodes: SourceTable | None, columns: Columns) -> Any:
         return np.empty((0 if nodes is None else nodes.data.num_rows, 0), dtype=np.float32)
     run = []
     for name in columns.features:
-        numbers = values.numbers(nodes.data.column(name))
+        numbers = values.column_numbers(nodes.data.column(name))
         if numbers is None:
             raise DataError(f"{nodes.where}: column {name!r} does not hold numbers; delete graph.json to read it anew")
         with np.errstate(over="ignore"):
             run.append(numbers.astype(np.float32))
-    return compact(np.stack(run, axis=1))
+    return compact_features(np.stack(run, axis=1))
 
 
 def _splits(nodes: SourceTable | None, columns: Columns, *, lenient: bool) -> tuple[Split, ...]:
@@ -227,7 +227,7 @@ def _splits(nodes: SourceTable | None, columns: Columns, *, lenient: bool) -> tu
 def _read_splits(nodes: SourceTable, names: tuple[str, ...]) -> tuple[Split, ...]:
     splits = []
     for column in names:
-        words = pc.utf8_lower(values.texts(nodes.data.column(column)))
+        words = pc.utf8_lower(values.column_texts(nodes.data.column(column)))
         strange = [word for word in pc.unique(words).to_pylist() if word not in PART_OF and word not in MISSING]
         if strange:
             row = int(pc.index(words, strange[0]).as_py())

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpcn.errors import ConfigError, DataError
 from gpcn.preparation.roles import ROLES, Role
-from gpcn.preparation.scalars import Scale
+from gpcn.preparation.scalar_encoders import Scale
 
 SOURCES = ("source", "src", "from", "source_id", "u")
 TARGETS = ("target", "dst", "to", "target_id", "destination", "v")
@@ -70,7 +70,7 @@ class Columns:
         target = _find(names, self.target, TARGETS, where, "--target")
         if source is None and target is None and len(names) >= 2:
             source, target = names[0], names[1]
-            if is_numeric(source) or is_numeric(target):
+            if is_numeric_text(source) or is_numeric_text(target):
                 raise DataError(
                     f"{where} has no header: its first line is {source!r}, {target!r}; add a line of column names, or "
                     "call the file .edges"
@@ -156,7 +156,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
-def is_numeric(text: str) -> bool:
+def is_numeric_text(text: str) -> bool:
     """Whether a text can be read as a number."""
     try:
         float(text)

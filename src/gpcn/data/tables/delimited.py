@@ -23,7 +23,7 @@ import pyarrow.json as pajson
 import pyarrow.parquet as pq
 
 from gpcn.errors import DataError
-from gpcn.files.input_files import require_regular
+from gpcn.files.input_files import require_regular_file
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 EDGE_LISTS = (".txt", ".edges", ".edgelist", ".el")
@@ -44,24 +44,28 @@ class Header:
     delimiter: str
 
 
-def ending(path: Path) -> str:
+def table_file_ending(path: Path) -> str:
     """What kind of file it is, whether compressed or not."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in COMPRESSED else (suffixes[-1] if suffixes else "")
 
 
-def stem(path: Path) -> str:
+def table_file_stem(path: Path) -> str:
     """The name without its endings."""
-    return path.name.removesuffix(path.suffix) if ending(path) == path.suffix.lower() else Path(path.stem).stem
+    return (
+        path.name.removesuffix(path.suffix) if table_file_ending(path) == path.suffix.lower() else Path(path.stem).stem
+    )
 
 
-def column_names(path: Path) -> list[str]:
+def table_column_names(path: Path) -> list[str]:
     """The names of a table's columns."""
-    require_regular(path)
-    if ending(path) == ".parquet":
+    require_regular_file(path)
+    if table_file_ending(path) == ".parquet":
         names = _named(_parquet(path).schema_arrow.names)
     else:
-        names = _read_json_lines(path).column_names if ending(path) in JSON_LINES else list(_header(path).names)
+        names = (
+            _read_json_lines(path).column_names if table_file_ending(path) in JSON_LINES else list(_header(path).names)
+        )
     if not names:
         raise DataError(f"{path} has no columns; expected a table")
     if len(set(names)) < len(names):
@@ -70,22 +74,26 @@ def column_names(path: Path) -> list[str]:
     return names
 
 
-def first_line(path: Path) -> int:
+def first_data_line(path: Path) -> int:
     """The line of a file in which its first row stands, as an editor counts; 0 where rows are not lines."""
-    if ending(path) in JSON_LINES:
+    if table_file_ending(path) in JSON_LINES:
         return 1
-    return 0 if ending(path) == ".parquet" else _header(path).skip + 1
+    return 0 if table_file_ending(path) == ".parquet" else _header(path).skip + 1
 
 
 def read_table(
     path: Path, *, text: Collection[str], only: Collection[str] | None = None, may_be_empty: bool = False
 ) -> pa.Table:
     """A table with a header. Columns in `text` are kept to the letter as strings; `only` limits what is read."""
-    names = column_names(path)
+    names = table_column_names(path)
     chosen = set(names if only is None else only)
     wanted = [name for name in names if name in chosen]
-    if ending(path) in (".parquet", *JSON_LINES):
-        whole = _read_parquet(path, wanted) if ending(path) == ".parquet" else _read_json_lines(path).select(wanted)
+    if table_file_ending(path) in (".parquet", *JSON_LINES):
+        whole = (
+            _read_parquet(path, wanted)
+            if table_file_ending(path) == ".parquet"
+            else _read_json_lines(path).select(wanted)
+        )
         table = _as_text(path, whole, text)
     else:
         header = _header(path)
@@ -154,7 +162,7 @@ def _named(cells: Iterable[str]) -> list[str]:
 
 def _open(path: Path) -> Any:
     """The bytes of a file, unpacked where it is compressed."""
-    require_regular(path)
+    require_regular_file(path)
     packed = path.suffix.lower() if path.suffix.lower() in COMPRESSED else None
     try:
         return pa.input_stream(str(path), compression=packed and {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}[packed])
@@ -228,7 +236,7 @@ def _as_text(path: Path, table: pa.Table, text: Collection[str]) -> pa.Table:
 
 
 def _parquet(path: Path) -> Any:
-    require_regular(path)
+    require_regular_file(path)
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -268,7 +276,7 @@ def _check_text(path: Path) -> None:
 
 def _delimiter(path: Path, header: str) -> str:
     bare = re.sub(r'"[^"]*"', "", header)
-    usual = DELIMITERS.get(ending(path), ",")
+    usual = DELIMITERS.get(table_file_ending(path), ",")
     if usual in bare:
         return usual
     return next((other for other in (";", "\t", "|", ",") if other in bare), usual)

@@ -13,14 +13,14 @@ import scipy.sparse as sp
 
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import values
-from gpcn.preparation.scalars import MISSING
+from gpcn.preparation.scalar_encoders import MISSING
 from gpcn.utils.types import IntVector
 
 MOST_TYPES = 20
 Floats = npt.NDArray[np.float64]
 
 
-def relations(
+def edge_relations(
     kinds: Any,
     ends: IntVector,
     nodes: int,
@@ -30,7 +30,7 @@ def relations(
     earlier_types: Collection[str] = (),
 ) -> tuple[dict[str, sp.csr_array], str]:
     """Edges by type, and a note where there are too many types to be types; `earlier_types` may have no edges."""
-    words = values.without_missing_words(values.texts(kinds))
+    words = values.without_missing_value_words(values.column_texts(kinds))
     names = sorted({*pc.unique(words).to_pylist(), *("" if name == MISSING else name for name in earlier_types)})
     if len(names) > MOST_TYPES:
         return {}, f"{len(names):,} different values are too many for types of edges; all edges count as one type"
@@ -45,22 +45,24 @@ def relations(
     return matrices, ""
 
 
-def types_counted_in(columns: Collection[str], column: str) -> list[str]:
+def edge_types_counted_in(columns: Collection[str], column: str) -> list[str]:
     """The types that the degrees among `columns` of features were counted by."""
     starts = [f"links: log {side} by {column}=" for side in ("out-degree", "degree")]
     return [name.removeprefix(start) for name in columns for start in starts if name.startswith(start)]
 
 
-def aggregates(name: str, column: Any, ends: IntVector, nodes: int, *, undirected: bool) -> dict[str, Floats] | None:
+def edge_aggregates(
+    name: str, column: Any, ends: IntVector, nodes: int, *, undirected: bool
+) -> dict[str, Floats] | None:
     """Sums and means of a numeric edge column over the edges of each node; of a time, how many days before the last.
 
     `None` where the column holds neither. Times count from the last one of the table, so that next month's table gives
     what this month's gave.
     """
-    numbers = values.numbers(column)
+    numbers = values.column_numbers(column)
     time = numbers is None
     if numbers is None:
-        moments = values.moments(column)
+        moments = values.column_times(column)
         if moments is None:
             return None
         last = np.nanmax(moments[0], initial=-np.inf)

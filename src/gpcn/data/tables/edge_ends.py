@@ -82,7 +82,7 @@ def read_ends(
     )
 
 
-def header_note(edges: SourceTable, columns: Columns) -> str:
+def edge_header_note(edges: SourceTable, columns: Columns) -> str:
     """A note where the two first columns were taken for the ends of edges; refused where their names are nodes."""
     words = [str(columns.source), str(columns.target)]
     ids = pa.concat_arrays([_ids(edges, word) for word in words]) if edges.data.num_rows else pa.array([], pa.string())
@@ -99,7 +99,7 @@ def header_note(edges: SourceTable, columns: Columns) -> str:
 
 def _ids(table: SourceTable, column: str) -> Any:
     try:
-        return values.texts(table.data.column(column))
+        return values.column_texts(table.data.column(column))
     except DataError as error:
         raise DataError(f"{table.where}, column {column!r}: {error}") from error
 

@@ -20,7 +20,7 @@ MOST_CLASSES_PER_NODE = 0.5
 SUGGESTED, MOST_SUGGESTED_CLASSES, LONGEST_WORD = 3, 20, 20
 
 
-def read_labels(
+def read_label_column(
     nodes: SourceTable | None,
     columns: Columns,
     count: int,
@@ -35,7 +35,7 @@ def read_labels(
             advice = "give the table of nodes with --nodes" if nodes is None else _advice(nodes, columns)
             raise DataError(f"no labels: no column holds them; expected a label for some nodes, {advice}")
         return np.full(count, UNKNOWN, dtype=np.int64), None
-    cells = _whole_numbers_plain(values.texts(nodes.data.column(columns.label)))
+    cells = _whole_numbers_plain(values.column_texts(nodes.data.column(columns.label)))
     names, missing = _class_names(nodes.where, pc.unique(cells).to_pylist(), columns, lenient)
     if not names and required:
         raise DataError(
@@ -63,7 +63,7 @@ def _advice(nodes: SourceTable, columns: Columns) -> str:
         cells = nodes.data.column(name)
         if name in (columns.id, *(columns.splits or ())) or pa.types.is_nested(cells.type):
             continue
-        words = pc.unique(values.without_missing_words(values.texts(cells))).to_pylist()
+        words = pc.unique(values.without_missing_value_words(values.column_texts(cells))).to_pylist()
         words = sorted(word for word in words if word)
         if 2 <= len(words) <= min(MOST_SUGGESTED_CLASSES, len(cells) // 2):
             few = len(words) == 2 and max(map(len, words)) <= LONGEST_WORD

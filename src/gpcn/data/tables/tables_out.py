@@ -30,7 +30,7 @@ CELLS_AT_ONCE = 4_000_000
 MOST_COLUMNS = 50_000  # that any tool opens as a table
 
 
-def write_tables(graph: Graph, folder: Path) -> None:
+def write_graph_tables(graph: Graph, folder: Path) -> None:
     """Write all three files, or none; an undirected edge is listed in both directions."""
     _check_folder(folder)
     ids = np.array(graph.node_ids or [str(number) for number in range(graph.num_nodes)], dtype=object)
@@ -44,7 +44,7 @@ def write_tables(graph: Graph, folder: Path) -> None:
             f"{graph.name} has {graph.num_features:,} features, which as a table would be as many columns; expected at "
             f"most {MOST_COLUMNS:,}, so write a .npz instead"
         )
-    titles = feature_titles(graph)
+    titles = feature_column_titles(graph)
     rows_at_once = max(1, min(4096, CELLS_AT_ONCE // (graph.num_features + 1)))
     with replacing(folder / "graph.json") as last:  # appears when both tables are there
         last.write(_description(graph).encode())
@@ -60,7 +60,7 @@ def write_tables(graph: Graph, folder: Path) -> None:
                 marker.write(json.dumps({"format": UNFINISHED}).encode())
 
 
-def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str, Any]]:
+def read_table_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str, Any]]:
     """`columns` completed, and name and metric given, by the folder's `graph.json`, where there is one."""
     path = folder / "graph.json"
     if not path.is_file():
@@ -91,7 +91,7 @@ def read_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str,
     return columns, described
 
 
-def feature_titles(graph: Graph) -> list[str]:
+def feature_column_titles(graph: Graph) -> list[str]:
     """Column names for the features; one that would be taken for an id, a label or a split gets a prefix."""
     taken = {"source", "target", *IDS, *LABELS}
     names = graph.feature_names or [f"feature_{number}" for number in range(graph.num_features)]
@@ -130,7 +130,7 @@ def _check_folder(folder: Path) -> None:
 def _description(graph: Graph) -> str:
     classes = graph.label_names or [str(number) for number in range(graph.num_classes)]
     metadata: dict[str, Any] = {"format": FORMAT, "name": graph.name, "metric": graph.metric, "classes": classes}
-    metadata["features"] = list(graph.feature_names or feature_titles(graph))
+    metadata["features"] = list(graph.feature_names or feature_column_titles(graph))
     if graph.preparation is not None:
         metadata["preparation"] = graph.preparation.to_json()
     return json.dumps(metadata, indent=1) + "\n"

@@ -15,17 +15,17 @@ from typing import Any
 from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest
 from gpcn.distributed.cluster.failures import ClusterFailures
-from gpcn.distributed.cluster.training_progress import watched
-from gpcn.distributed.cluster.worker_process import versions, work
-from gpcn.distributed.part_problem import check_supported
-from gpcn.distributed.part_run import open_or_create
-from gpcn.distributed.run_files import RunFiles, fetch_manifest, run_files
+from gpcn.distributed.cluster.training_progress import watched_progress
+from gpcn.distributed.cluster.worker_process import package_versions, train_part_in_worker
+from gpcn.distributed.part_problem import check_supported_on_workers
+from gpcn.distributed.part_run import open_or_create_part_run
+from gpcn.distributed.run_files import RunFiles, fetch_parts_manifest, run_files
 from gpcn.errors import ConfigError, TrainingError
-from gpcn.files.locking import locked
+from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.training.config import TrainConfig
 from gpcn.training.processes.parallel import Tick
-from gpcn.tuning.executors.connection import connect, load_ray
+from gpcn.tuning.executors.connection import connect_to_ray, load_ray
 
 WAIT = 60.0  # seconds for the machines of a cluster to come
 TIMEOUT = 300.0
@@ -62,18 +62,18 @@ def train_on_cluster(
         wait: seconds to wait for a cluster to have enough CPUs.
         tick: called with progress: split, epoch, epochs, validation loss and score.
     """
-    manifest, files = fetch_manifest(shards), run_files(out, "driver")
+    manifest, files = fetch_parts_manifest(shards), run_files(out, "driver")
     root, path = remote_url(shards) or str(Path(shards).resolve()), files.folder
-    check_supported(config)
+    check_supported_on_workers(config)
     if workers is not None and workers != manifest.parts:
         raise ConfigError(
             f"{shards} has {manifest.parts} part(s), one per worker, and --workers is {workers}; train with --workers "
             f"{manifest.parts}, or cut it anew with gpcn shard --parts {workers}"
         )
-    numbers = check_splits(manifest, splits)
-    with files.named(), locked(path):
+    numbers = check_part_splits(manifest, splits)
+    with files.named(), locked_folder(path):
         files.prepare(range(manifest.splits))
-        run = open_or_create(path, root, manifest, config)
+        run = open_or_create_part_run(path, root, manifest, config)
         files.publish()
         if any(run.outcome(number) is None for number in numbers):
             settings = {
@@ -81,11 +81,11 @@ def train_on_cluster(
                 "out": files.location,
                 "splits": numbers,
                 "save_every": save_every,
-                "versions": versions(),
+                "versions": package_versions(),
                 "threads": 1,
                 "progress": tick is not None,
             }
-            with watched(files, tick):
+            with watched_progress(files, tick):
                 _fit(files, settings, manifest.parts, address, retries, timeout, wait)
             files.prepare(range(manifest.splits))
         write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
@@ -95,7 +95,7 @@ def train_on_cluster(
     return result
 
 
-def check_splits(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
+def check_part_splits(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
     """The numbers of the splits that are meant, all of them by default."""
     numbers = list(range(manifest.splits)) if splits is None else sorted(set(splits))
     if not manifest.splits:
@@ -121,7 +121,7 @@ def _fit(
     ray = load_ray(local=address is None, library="ray.train")
     ours = not ray.is_initialized()
     if ours:
-        connect(ray, parts, address)
+        connect_to_ray(ray, parts, address)
     try:
         _check_size(ray, parts, wait)
         failures, error = ClusterFailures.start(ray), None
@@ -154,7 +154,7 @@ def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float,
     names = {field.name for field in fields(FailureConfig)}  # which Ray has depends on its version
     limits: Any = {name: retries for name in names if name in LIMITS}
     return TorchTrainer(
-        work,
+        train_part_in_worker,
         train_loop_config=settings,
         scaling_config=ScalingConfig(num_workers=parts, use_gpu=False, resources_per_worker={"CPU": 1}),
         torch_config=ClusterTorchConfig(backend="gloo", timeout_s=max(1, round(timeout))),

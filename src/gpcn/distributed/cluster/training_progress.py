@@ -21,7 +21,7 @@ BETWEEN = 0.5  # seconds, at least, from one to the next in a folder
 BETWEEN_STORED = 3.0  # the same in an object store
 
 
-def progress_writer(files: RunFiles) -> Callable[[int, TrainingLoop], None]:
+def worker_progress_writer(files: RunFiles) -> Callable[[int, TrainingLoop], None]:
     """What the first worker calls after every epoch."""
     last, between = 0.0, BETWEEN if files.location == str(files.folder) else BETWEEN_STORED
 
@@ -42,7 +42,7 @@ def progress_writer(files: RunFiles) -> Callable[[int, TrainingLoop], None]:
 
 
 @contextlib.contextmanager
-def watched(files: RunFiles, tick: Callable[[Tick], None] | None) -> Iterator[None]:
+def watched_progress(files: RunFiles, tick: Callable[[Tick], None] | None) -> Iterator[None]:
     """Call `tick` with what the first worker writes down, while the training runs."""
     if tick is None:
         yield
@@ -67,7 +67,7 @@ def _watch(files: RunFiles, tick: Callable[[Tick], None], ended: threading.Event
         last_time = ended.wait(between)
         with contextlib.suppress(GpcnError):
             files.fetch([FILE])
-        current = read_progress(files.folder / FILE)
+        current = read_worker_progress(files.folder / FILE)
         if current is not None and current != seen:
             seen = current
             tick(current)
@@ -75,7 +75,7 @@ def _watch(files: RunFiles, tick: Callable[[Tick], None], ended: threading.Event
             return
 
 
-def read_progress(file: Path) -> Tick | None:
+def read_worker_progress(file: Path) -> Tick | None:
     """What is written there, if it is what was meant."""
     try:
         split, epoch, epochs, loss, score = json.loads(file.read_bytes())

@@ -17,10 +17,10 @@ import torch
 import torch.distributed as dist
 
 from gpcn.distributed.cluster.failures import ClusterFailures, Failures
-from gpcn.distributed.cluster.training_progress import progress_writer
+from gpcn.distributed.cluster.training_progress import worker_progress_writer
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.run_files import fetched_part, run_files
-from gpcn.distributed.workers import Workers
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import ConfigError, DataError, GpcnError, StorageError
 from gpcn.nn.engine.memory import memory_limits
 
@@ -29,14 +29,14 @@ OF_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES
 """What is not over when a worker is started again."""
 
 
-def versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """What must be the same on all machines."""
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
 
 
-def check_versions(expected: Mapping[str, str]) -> None:
+def check_worker_versions(expected: Mapping[str, str]) -> None:
     """Refuse a worker with other packages than the machine that started the training."""
-    for name, version in versions().items():
+    for name, version in package_versions().items():
         if version != expected[name]:
             raise ConfigError(
                 f"the worker on {socket.gethostname()} has {name} {version}, and the machine that started the training "
@@ -44,7 +44,7 @@ def check_versions(expected: Mapping[str, str]) -> None:
             )
 
 
-def work(settings: Mapping[str, Any]) -> None:
+def train_part_in_worker(settings: Mapping[str, Any]) -> None:
     """Train this worker's part; `settings` are plain data."""
     import ray
 
@@ -59,10 +59,10 @@ def run_worker(settings: Mapping[str, Any], failures: Failures) -> None:
     try:
         files = run_files(settings["out"], f"worker-{rank}")
         files.prepare(splits, rank)
-        check_versions(settings["versions"])
+        check_worker_versions(settings["versions"])
         if not files.folder.is_dir():
             raise ConfigError(f"the worker on {host} does not see {files.folder}; it must lie where all see it")
-        report = progress_writer(files) if settings.get("progress") and rank == 0 else None
+        report = worker_progress_writer(files) if settings.get("progress") and rank == 0 else None
         with (
             files.named(),
             fetched_part(settings["shards"], rank) as shards,
@@ -72,7 +72,7 @@ def run_worker(settings: Mapping[str, Any], failures: Failures) -> None:
                 shards,
                 files.folder,
                 splits,
-                Workers(),
+                TorchWorkerGroup(),
                 save_every=float(settings["save_every"]),
                 report=report,
                 publish=files.publish,

@@ -25,10 +25,10 @@ def balanced_offsets(entries: npt.NDArray[np.int64], parts: int) -> Offsets:
     check_parts(parts, nodes)
     work = np.cumsum(entries + 1, dtype=np.int64)  # a node without links still has features
     inner = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts) + 1
-    return spread(np.concatenate([[0], inner, [nodes]]).astype(np.int64))
+    return fill_empty_parts(np.concatenate([[0], inner, [nodes]]).astype(np.int64))
 
 
-def spread(offsets: Offsets) -> Offsets:
+def fill_empty_parts(offsets: Offsets) -> Offsets:
     """Moved as little as it takes that every part has a node."""
     parts, nodes = offsets.size - 1, int(offsets[-1])
     numbers = np.arange(parts + 1)

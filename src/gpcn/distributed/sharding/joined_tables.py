@@ -13,9 +13,9 @@ import pyarrow as pa
 from gpcn.data.tables.assembly import PARTS
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable
-from gpcn.data.tables.node_labels import read_labels
-from gpcn.distributed.sharding.streamed_columns import is_numeric
-from gpcn.distributed.sharding.table_database import TableDatabase, literal, quoted, scan
+from gpcn.data.tables.node_labels import read_label_column
+from gpcn.distributed.sharding.streamed_columns import is_numeric_type
+from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, scan_sql, text_literal
 from gpcn.errors import DataError
 from gpcn.utils.types import ROLES, UNKNOWN
 
@@ -34,9 +34,9 @@ class Tables:
     name: str
 
 
-def settle(database: TableDatabase, tables: Tables) -> Columns:
+def resolve_columns(database: TableDatabase, tables: Tables) -> Columns:
     """Which column is what, and whether all of it can be streamed."""
-    edge_types, node_types = (database.columns(scan(paths)) for paths in (tables.edges, tables.nodes))
+    edge_types, node_types = (database.columns(scan_sql(paths)) for paths in (tables.edges, tables.nodes))
     columns = tables.columns.in_edges(list(edge_types), str(tables.edges[0]))
     columns = columns.in_nodes(list(node_types), str(tables.nodes[0]))
     dropped = {name for name, role in columns.roles.items() if role == "drop"}
@@ -59,17 +59,17 @@ def settle(database: TableDatabase, tables: Tables) -> Columns:
     return columns
 
 
-def join(database: TableDatabase, tables: Tables, columns: Columns) -> None:
+def join_tables(database: TableDatabase, tables: Tables, columns: Columns) -> None:
     """The tables `nodes`, numbered, and `links` between numbers, sorted; what is there already is kept."""
     if database.has("links"):
         return
     texts = [str(columns.id), str(columns.label), *(columns.splits or ())]
     chosen = ", ".join(
-        [f"{quoted(texts[0])}::VARCHAR AS gpcn_id", *map(quoted, (*texts[1:], *(columns.features or ())))]
+        [f"{quoted_name(texts[0])}::VARCHAR AS gpcn_id", *map(quoted_name, (*texts[1:], *(columns.features or ())))]
     )
-    types = database.columns(scan(tables.nodes))  # of CSV files; what is no number is read as it is written
-    texts += [name for name in columns.features or () if not is_numeric(types[name])]
-    nodes = scan(tables.nodes, texts)
+    types = database.columns(scan_sql(tables.nodes))  # of CSV files; what is no number is read as it is written
+    texts += [name for name in columns.features or () if not is_numeric_type(types[name])]
+    nodes = scan_sql(tables.nodes, texts)
     database.run(
         f"CREATE OR REPLACE TABLE nodes AS SELECT row_number() OVER () - 1 AS gpcn_node, {chosen} FROM {nodes}"
     )
@@ -78,9 +78,9 @@ def join(database: TableDatabase, tables: Tables, columns: Columns) -> None:
         raise DataError(
             f"{tables.nodes[0]}: the id {twice[0][0]!r} is there more than once, or missing; expected one row each"
         )
-    source, target = quoted(str(columns.source)), quoted(str(columns.target))
-    weight = "1" if columns.weight is None else f"e.{quoted(columns.weight)}"
-    edges = scan(tables.edges, [str(columns.source), str(columns.target)])
+    source, target = quoted_name(str(columns.source)), quoted_name(str(columns.target))
+    weight = "1" if columns.weight is None else f"e.{quoted_name(columns.weight)}"
+    edges = scan_sql(tables.edges, [str(columns.source), str(columns.target)])
     ids = ((nodes, columns.id), (edges, columns.source), (edges, columns.target))
     key = "BIGINT" if {database.columns(table)[str(name)] for table, name in ids} <= INTEGERS else "VARCHAR"
     pairs = (
@@ -118,12 +118,12 @@ def _check_pairs(database: TableDatabase, tables: Tables, columns: Columns) -> N
         raise DataError(f"{tables.edges[0]}: {bad:,} weight(s) are not positive; expected numbers above 0")
 
 
-def read_classes(database: TableDatabase, columns: Columns) -> tuple[list[str], Any]:
+def read_table_classes(database: TableDatabase, columns: Columns) -> tuple[list[str], Any]:
     """The names of the classes and how many nodes each has; the table `classes` numbers what the column holds."""
-    label = quoted(str(columns.label))
+    label = quoted_name(str(columns.label))
     cells = database.rows(f"SELECT coalesce({label}::VARCHAR, ''), count(*) FROM nodes GROUP BY 1 ORDER BY 1")
     table = SourceTable(pa.table({str(columns.label): [cell for cell, _ in cells]}), "the tables of nodes")
-    numbers, names = read_labels(table, columns, sum(count for _, count in cells), True, [])
+    numbers, names = read_label_column(table, columns, sum(count for _, count in cells), True, [])
     database.run("CREATE OR REPLACE TABLE classes (cell VARCHAR, number BIGINT)")
     counts = np.zeros(len(names or ()), dtype=np.int64)
     for (cell, count), number in zip(cells, numbers.tolist(), strict=True):
@@ -133,7 +133,7 @@ def read_classes(database: TableDatabase, columns: Columns) -> tuple[list[str], 
     return list(names or ()), counts
 
 
-def is_directed(database: TableDatabase) -> bool:
+def links_are_directed(database: TableDatabase) -> bool:
     """Whether some link lacks its mirror image of the same weight.
 
     Links differ from each other, so they are their own mirror images if the sums of their hashes are the same; of
@@ -145,7 +145,7 @@ def is_directed(database: TableDatabase) -> bool:
     return bool(forward != backward)
 
 
-def count_entries(database: TableDatabase, directed: bool) -> Any:
+def count_link_entries(database: TableDatabase, directed: bool) -> Any:
     """What the rows of each node hold."""
     nodes = int(database.rows("SELECT count(*) FROM nodes")[0][0])
     counts = np.zeros(nodes, dtype=np.int64)
@@ -155,33 +155,33 @@ def count_entries(database: TableDatabase, directed: bool) -> Any:
     return counts
 
 
-def check_splits(database: TableDatabase, columns: Columns) -> None:
+def check_streamed_splits(database: TableDatabase, columns: Columns) -> None:
     """Refuse splits with an unknown word, an empty role, or nodes without a label."""
-    label = quoted(str(columns.label))
+    label = quoted_name(str(columns.label))
     for column in columns.splits or ():
         words = [word for synonyms in PARTS.values() for word in synonyms]
-        allowed = ", ".join(map(literal, [*words, "", "none", "na", "n/a", "nan", "null"]))
-        cell = f"lower(trim(coalesce({quoted(column)}::VARCHAR, '')))"
+        allowed = ", ".join(map(text_literal, [*words, "", "none", "na", "n/a", "nan", "null"]))
+        cell = f"lower(trim(coalesce({quoted_name(column)}::VARCHAR, '')))"
         strange = database.rows(f"SELECT {cell} FROM nodes WHERE {cell} NOT IN ({allowed}) LIMIT 1")
         if strange:
             raise DataError(f"split column {column!r} holds {strange[0][0]!r}; expected train, val, test or nothing")
-        counts = dict(database.rows(f"SELECT {role_code(column)}, count(*) FROM nodes GROUP BY 1"))
+        counts = dict(database.rows(f"SELECT {split_role_sql(column)}, count(*) FROM nodes GROUP BY 1"))
         for code, role in enumerate(ROLES, start=1):
             if not counts.get(code):
                 raise DataError(f"split column {column!r} has no {role} node; expected some of train, val and test")
         ((unlabelled,),) = database.rows(
             f"SELECT count(*) FROM nodes LEFT JOIN classes AS c ON coalesce({label}::VARCHAR, '') = c.cell "
-            f"WHERE {role_code(column)} > 0 AND coalesce(c.number, -1) < 0"
+            f"WHERE {split_role_sql(column)} > 0 AND coalesce(c.number, -1) < 0"
         )
         if unlabelled:
             raise DataError(f"split column {column!r} names {unlabelled:,} node(s) without a label; label them, or not")
 
 
-def role_code(column: str) -> str:
+def split_role_sql(column: str) -> str:
     """The role of a node in a split, in SQL: 0 none, 1 train, 2 val, 3 test."""
-    cell = f"lower(trim(coalesce({quoted(column)}::VARCHAR, '')))"
+    cell = f"lower(trim(coalesce({quoted_name(column)}::VARCHAR, '')))"
     cases = " ".join(
-        f"WHEN {cell} IN ({', '.join(map(literal, words))}) THEN {code}"
+        f"WHEN {cell} IN ({', '.join(map(text_literal, words))}) THEN {code}"
         for code, words in enumerate(PARTS.values(), start=1)
     )
     return f"(CASE {cases} ELSE 0 END)::TINYINT"

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from gpcn.distributed.halo import Offsets
-from gpcn.distributed.sharding.balance import balanced_offsets, check_parts, spread
+from gpcn.distributed.sharding.balance import balanced_offsets, check_parts, fill_empty_parts
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.utils.extras import require
+from gpcn.utils.extras import require_library
 
 Order = Literal["kept", "metis"]
 LARGEST = 2**31 - 1  # METIS counts links with 32 bits
@@ -40,7 +40,7 @@ class PartOrder:
     crossing_kept: float
 
 
-def order_of(graph: Graph, parts: int, order: str) -> PartOrder:
+def part_order(graph: Graph, parts: int, order: str) -> PartOrder:
     """How the nodes of `graph` are cut into `parts`."""
     if order not in get_args(Order):
         raise ConfigError(f"--order is {order!r}; expected {' or '.join(get_args(Order))}")
@@ -55,7 +55,7 @@ def order_of(graph: Graph, parts: int, order: str) -> PartOrder:
     membership = _metis(graph, parts, entries)
     positions = np.argsort(membership, kind="stable").astype(np.int64)
     sizes = np.bincount(membership, minlength=parts)
-    offsets = spread(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+    offsets = fill_empty_parts(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
     for start, stop in pairwise(offsets):  # where a part was empty it has others' nodes now
         positions[start:stop].sort()
     membership[positions] = np.repeat(np.arange(parts), np.diff(offsets))
@@ -65,7 +65,7 @@ def order_of(graph: Graph, parts: int, order: str) -> PartOrder:
 
 def _metis(graph: Graph, parts: int, entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The part of every node; parts have about equally many entries."""
-    pymetis = require("pymetis", "--order metis")
+    pymetis = require_library("pymetis", "--order metis")
     check_parts(parts, graph.num_nodes)
     links = sp.csr_array(graph.adjacency, copy=True)
     links.data = np.ones_like(links.data)

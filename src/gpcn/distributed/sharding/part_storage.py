@@ -13,7 +13,7 @@ from gpcn.data.parts import files as part_files
 from gpcn.data.parts.files import finished_part, part_digests
 from gpcn.data.parts.manifest import FILE, Manifest, part_folder
 from gpcn.errors import ConfigError
-from gpcn.files.locking import locked
+from gpcn.files.locking import locked_folder
 
 
 class PartStorage:
@@ -26,7 +26,7 @@ class PartStorage:
     def opened(self) -> Iterator[None]:
         """Keep others out, and say that the graph is not complete (any more)."""
         _refuse_foreign((file.name for file in self.folder.glob("*")), str(self.folder))
-        with locked(self.folder):
+        with locked_folder(self.folder):
             (self.folder / FILE).unlink(missing_ok=True)
             yield
 
@@ -57,7 +57,7 @@ class RemotePartStorage(PartStorage):
         """As of a folder; the lock keeps out processes of this machine alone."""
         self.stored = self.remote.names()
         _refuse_foreign((name.split("/")[0] for name in self.stored), self.remote.url)
-        with locked(self.folder):
+        with locked_folder(self.folder):
             self.remote.delete([FILE])
             yield
             for folder in self.folder.glob("part-*"):

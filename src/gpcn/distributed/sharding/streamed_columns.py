@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpcn.distributed.sharding.table_database import TableDatabase, literal, quoted
+from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
 from gpcn.errors import DataError
 from gpcn.preparation import roles, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.roles import FEW, ID_NAME, SAMPLE, Guess, Role
-from gpcn.preparation.symbols import category_cells
+from gpcn.preparation.text_encoders import category_texts
 from gpcn.utils.types import IntVector
 
 MOST = 1_000_000  # different values of a column that is no number
@@ -25,7 +25,7 @@ FLOATING = ("FLOAT", "DOUBLE", "DECIMAL")
 UNSTREAMED = ("tags", "text")
 
 
-def is_numeric(kind: str) -> bool:
+def is_numeric_type(kind: str) -> bool:
     """Whether a type of DuckDB holds numbers."""
     return kind.split("(", maxsplit=1)[0] in (*WHOLE, *FLOATING)
 
@@ -40,29 +40,29 @@ class DistinctValues:
     @classmethod
     def read(cls, database: TableDatabase, name: str) -> DistinctValues:
         """Those of column `name` of the nodes; too many are refused."""
-        many = f"SELECT count(*) FROM (SELECT DISTINCT {quoted(name)} FROM nodes LIMIT {MOST + 1})"
+        many = f"SELECT count(*) FROM (SELECT DISTINCT {quoted_name(name)} FROM nodes LIMIT {MOST + 1})"
         if database.rows(many)[0][0] > MOST:
             raise DataError(
                 f"column {name!r} has more than {MOST:,} different values, too many for a category or a date of "
                 f"streamed tables; leave it out with --drop {name}"
             )
         table = database.table(
-            f"SELECT {quoted(name)} AS cell, count(*) AS rows FROM nodes GROUP BY 1 ORDER BY min(gpcn_node)"
+            f"SELECT {quoted_name(name)} AS cell, count(*) AS rows FROM nodes GROUP BY 1 ORDER BY min(gpcn_node)"
         )
         return cls(table.column("cell").combine_chunks(), table.column("rows").to_numpy())
 
     def missing_share(self) -> float:
         """The share of rows without a value."""
         absent = self.cells.is_null()
-        if not (values.is_number(self.cells.type) or values.is_moment(self.cells.type)):
-            absent = pc.equal(category_cells(self.cells), "")
+        if not (values.is_number_type(self.cells.type) or values.is_time_type(self.cells.type)):
+            absent = pc.equal(category_texts(self.cells), "")
         return float(self.counts[absent.to_numpy(zero_copy_only=False)].sum() / max(1, self.counts.sum()))
 
 
-def guess_role(database: TableDatabase, name: str, role: Role | None, distinct: DistinctValues) -> Guess:
+def guess_streamed_role(database: TableDatabase, name: str, role: Role | None, distinct: DistinctValues) -> Guess:
     """The role of a column, said or guessed; one that is not made of streamed columns is refused."""
     try:
-        guess = roles.declared(role, distinct.cells) if role is not None else _guess(database, name, distinct)
+        guess = roles.declared_role(role, distinct.cells) if role is not None else _guess(database, name, distinct)
     except MisfitError as error:
         raise DataError(
             f"column {name!r} holds {error.cell!r}; expected {error.expected}; correct it, or say what the column "
@@ -80,24 +80,24 @@ def guess_role(database: TableDatabase, name: str, role: Role | None, distinct: 
 
 def _guess(database: TableDatabase, name: str, distinct: DistinctValues) -> Guess:
     cells = distinct.cells
-    plain = values.is_text(cells.type) and values.flags(cells) is None
-    if not plain or values.numbers(cells) is not None or values.moments(cells) is not None:
-        return roles.guess(name, cells)  # decided by which values there are, not by how many
-    texts = category_cells(cells)
+    plain = values.is_text_type(cells.type) and values.column_flags(cells) is None
+    if not plain or values.column_numbers(cells) is not None or values.column_times(cells) is not None:
+        return roles.guess_role(name, cells)  # decided by which values there are, not by how many
+    texts = category_texts(cells)
     present = pc.not_equal(texts, "")
     where = present.to_numpy(zero_copy_only=False)
     unlike = [text for text in cells.filter(pc.invert(present)).to_pylist() if text is not None]
-    listed = f" AND {quoted(name)} NOT IN ({', '.join(map(literal, unlike))})" if unlike else ""
+    listed = f" AND {quoted_name(name)} NOT IN ({', '.join(map(text_literal, unlike))})" if unlike else ""
     first = database.table(
-        f"SELECT {quoted(name)} AS cell FROM nodes WHERE {quoted(name)} IS NOT NULL{listed} "
+        f"SELECT {quoted_name(name)} AS cell FROM nodes WHERE {quoted_name(name)} IS NOT NULL{listed} "
         f"ORDER BY gpcn_node LIMIT {SAMPLE}"
     )
-    sample = category_cells(first.column("cell"))
+    sample = category_texts(first.column("cell"))
     total, rows = int(distinct.counts[where].sum()), int(distinct.counts.sum())
     return roles.text_role(pc.unique(texts.filter(present)), total, rows, sample, texts)
 
 
-def guess_number(database: TableDatabase, name: str, source: str) -> tuple[Guess, float]:
+def guess_streamed_number(database: TableDatabase, name: str, source: str) -> tuple[Guess, float]:
     """The role of a column of numbers, and its share of missing ones; `source` has `gpcn_node` and `number`."""
     present = "FILTER (number IS NOT NULL AND NOT isnan(number))"
     ((rows, count, infinite, low, high, flags, whole, nonzero),) = database.rows(
@@ -130,7 +130,7 @@ def _identity(database: TableDatabase, name: str, source: str, rows: int) -> Gue
     return None
 
 
-def map_values(database: TableDatabase, name: str, cells: Any, numbers: values.Floats) -> str:
+def mapped_cells_sql(database: TableDatabase, name: str, cells: Any, numbers: values.Floats) -> str:
     """A source with the number of every node's cell: `numbers[i]` where it is `cells[i]`."""
     numbers_in_use = {
         int(table[0].rsplit("_", 1)[1])
@@ -142,10 +142,10 @@ def map_values(database: TableDatabase, name: str, cells: Any, numbers: values.F
     database.create(mapping, pa.table({"cell": cells, "number": pa.array(numbers, from_pandas=True)}))
     return (
         f"(SELECT gpcn_node, m.number FROM nodes LEFT JOIN {mapping} AS m "
-        f"ON nodes.{quoted(name)} IS NOT DISTINCT FROM m.cell)"
+        f"ON nodes.{quoted_name(name)} IS NOT DISTINCT FROM m.cell)"
     )
 
 
-def as_numbers(name: str) -> str:
+def column_numbers_sql(name: str) -> str:
     """A source of a column of numbers."""
-    return f"(SELECT gpcn_node, {quoted(name)}::DOUBLE AS number FROM nodes)"
+    return f"(SELECT gpcn_node, {quoted_name(name)}::DOUBLE AS number FROM nodes)"

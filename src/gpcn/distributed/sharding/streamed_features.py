@@ -7,27 +7,27 @@ from typing import Any, cast
 
 import numpy as np
 
-from gpcn.data.tables.features import SPARSE_FROM
+from gpcn.data.tables.feature_storage import SPARSE_FROM
 from gpcn.distributed.sharding.streamed_columns import (
     DistinctValues,
-    as_numbers,
-    guess_number,
-    guess_role,
-    is_numeric,
-    map_values,
+    column_numbers_sql,
+    guess_streamed_number,
+    guess_streamed_role,
+    is_numeric_type,
+    mapped_cells_sql,
 )
 from gpcn.distributed.sharding.table_database import TableDatabase
 from gpcn.preparation import values
 from gpcn.preparation.encoders import Encoder
 from gpcn.preparation.preparation import Preparation, PreparedColumn, decide_bag_of_words
 from gpcn.preparation.roles import LEFT_OUT, Guess, Role
-from gpcn.preparation.scalars import CALENDAR, LARGEST, QUARTILES_OF_A_NORMAL, Dates, Flags, Numbers, Scale
-from gpcn.preparation.symbols import Levels, category_cells
+from gpcn.preparation.scalar_encoders import CALENDAR, LARGEST, QUARTILES_OF_A_NORMAL, Dates, Flags, Numbers, Scale
+from gpcn.preparation.text_encoders import Levels, category_texts
 
 FROM_NUMBERS = (None, "number", "count", "boolean")
 
 
-def fit_preparation(
+def fit_streamed_preparation(
     database: TableDatabase,
     names: tuple[str, ...],
     declared: Mapping[str, Role],
@@ -37,12 +37,12 @@ def fit_preparation(
     """What makes features of the columns `names` of the nodes; `declared` are the roles that somebody said."""
     types = database.columns("nodes")
     columns = {name: _Column(database, name, declared.get(name), types[name]) for name in names}
-    complete = {name for name, column in columns.items() if is_numeric(column.kind) and not column.missing}
+    complete = {name for name, column in columns.items() if is_numeric_type(column.kind) and not column.missing}
     guesses = decide_bag_of_words({name: column.guess for name, column in columns.items()}, complete)
     return Preparation(tuple(columns[name].fitted(guess, scale) for name, guess in guesses.items()), dict(reading))
 
 
-def stays_sparse(preparation: Preparation) -> bool:
+def stores_sparse_features(preparation: Preparation) -> bool:
     """Whether features are stored sparse: many columns, and some of them of categories."""
     sparse = any(isinstance(column.encoder, Levels) for column in preparation.columns)
     return sparse and len(preparation.feature_names) >= SPARSE_FROM
@@ -54,19 +54,21 @@ class _Column:
     def __init__(self, database: TableDatabase, name: str, role: Role | None, kind: str) -> None:
         self.database, self.name, self.kind = database, name, kind
         self.distinct: DistinctValues | None = None
-        self.source = as_numbers(name)
-        if is_numeric(kind) and role in FROM_NUMBERS:
-            self.guess, self.missing = guess_number(database, name, self.source)
+        self.source = column_numbers_sql(name)
+        if is_numeric_type(kind) and role in FROM_NUMBERS:
+            self.guess, self.missing = guess_streamed_number(database, name, self.source)
             if role is not None:
                 self.guess = Guess(role, "as said")
             return
         self.distinct = DistinctValues.read(database, name)
         self.missing = self.distinct.missing_share()
-        self.guess = guess_role(database, name, role, self.distinct)
-        numbers = values.numbers(self.distinct.cells) if values.flags(self.distinct.cells) is None else None
+        self.guess = guess_streamed_role(database, name, role, self.distinct)
+        numbers = (
+            values.column_numbers(self.distinct.cells) if values.column_flags(self.distinct.cells) is None else None
+        )
         if numbers is not None and role in FROM_NUMBERS:  # numbers that are written as texts
-            self.source = map_values(database, name, self.distinct.cells, numbers)
-            guess, self.missing = guess_number(database, name, self.source)
+            self.source = mapped_cells_sql(database, name, self.distinct.cells, numbers)
+            guess, self.missing = guess_streamed_number(database, name, self.source)
             self.guess = guess if role is None else self.guess
 
     def fitted(self, guess: Guess, scale: Scale) -> PreparedColumn:
@@ -80,22 +82,22 @@ class _Column:
         if guess.role in ("boolean", "count"):
             return Flags(self.name, self.missing > 0)
         if guess.role == "number":
-            return fit_numbers(self.database, self.name, self.source, scale)
+            return fit_streamed_numbers(self.database, self.name, self.source, scale)
         cells, counts = cast(DistinctValues, self.distinct).cells, cast(DistinctValues, self.distinct).counts
         if guess.role == "date":
-            read = values.moments(cells, guess.options.get("format"))
-            seconds, format = read or (cast(values.Floats, values.numbers(cells)), "timestamp")
+            read = values.column_times(cells, guess.options.get("format"))
+            seconds, format = read or (cast(values.Floats, values.column_numbers(cells)), "timestamp")
             hours = bool((seconds[~np.isnan(seconds)] % values.DAY != 0).any())
-            source = map_values(self.database, self.name, cells, seconds / values.DAY)
-            days = fit_numbers(self.database, f"{self.name} (days)", source, scale)
+            source = mapped_cells_sql(self.database, self.name, cells, seconds / values.DAY)
+            days = fit_streamed_numbers(self.database, f"{self.name} (days)", source, scale)
             return Dates(self.name, format, days, tuple(part for part in CALENDAR if part != "hour" or hours))
         pairs: dict[str, int] = {}
-        for text, count in zip(category_cells(cells).to_pylist(), counts.tolist(), strict=True):
+        for text, count in zip(category_texts(cells).to_pylist(), counts.tolist(), strict=True):
             pairs[text] = pairs.get(text, 0) + count
         return Levels.of_counts(self.name, pairs)
 
 
-def fit_numbers(database: TableDatabase, name: str, source: str, scale: Scale) -> Numbers:
+def fit_streamed_numbers(database: TableDatabase, name: str, source: str, scale: Scale) -> Numbers:
     """`Numbers.fit` of what `source` calls `number`."""
     absent = "(number IS NULL OR isnan(number))"
     clipped = f"greatest(least(number, {LARGEST!r}), {-LARGEST!r})"

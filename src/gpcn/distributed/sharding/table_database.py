@@ -12,22 +12,22 @@ from typing import Any
 import pyarrow as pa
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.utils.extras import require
+from gpcn.utils.extras import require_library
 
 CSV, PARQUET = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), (".parquet",)
 
 
-def quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
     """The name of a column, in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
+def text_literal(text: str) -> str:
     """A text, in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def files_of(pattern: str, what: str) -> list[Path]:
+def matching_files(pattern: str, what: str) -> list[Path]:
     """The files that a path or a glob names, all of one kind, in the order of their names."""
     paths = sorted(Path(name) for name in glob.glob(pattern, recursive=True))  # noqa: PTH207  (a pattern may begin anywhere)
     if not paths:
@@ -38,12 +38,12 @@ def files_of(pattern: str, what: str) -> list[Path]:
     return paths
 
 
-def scan(paths: Sequence[Path], text: Sequence[str] = ()) -> str:
+def scan_sql(paths: Sequence[Path], text: Sequence[str] = ()) -> str:
     """The rows of `paths`, in SQL; the columns `text` are not guessed to be numbers."""
-    listed = ", ".join(literal(str(path)) for path in paths)
+    listed = ", ".join(text_literal(str(path)) for path in paths)
     if _kind(paths[0]) == "parquet":
         return f"read_parquet([{listed}])"
-    types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in text)
+    types = ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in text)
     return f"read_csv([{listed}], header = true" + (f", types = {{{types}}})" if types else ")")
 
 
@@ -56,15 +56,15 @@ class TableDatabase:
     """
 
     def __init__(self, file: Path, memory: str) -> None:
-        duckdb = require("duckdb", "cutting tables into parts")
+        duckdb = require_library("duckdb", "cutting tables into parts")
         if re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory) is None:
             raise ConfigError(f"--memory is {memory!r}; expected a size such as 4GB or 500MB")
         self._error = duckdb.Error
         file.parent.mkdir(parents=True, exist_ok=True)
         with self.errors():
             self._connection = duckdb.connect(str(file))
-            self.run(f"SET memory_limit = {literal(memory)}")
-            self.run(f"SET temp_directory = {literal(str(file.with_suffix('.spilled')))}")
+            self.run(f"SET memory_limit = {text_literal(memory)}")
+            self.run(f"SET temp_directory = {text_literal(str(file.with_suffix('.spilled')))}")
             self.run("SET enable_progress_bar = false")
 
     @contextmanager
@@ -90,7 +90,7 @@ class TableDatabase:
         """Keep `content` as a table of that name."""
         with self.errors():
             self._connection.register("gpcn_content", content)
-            self._connection.execute(f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT * FROM gpcn_content")
+            self._connection.execute(f"CREATE OR REPLACE TABLE {quoted_name(name)} AS SELECT * FROM gpcn_content")
             self._connection.unregister("gpcn_content")
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:

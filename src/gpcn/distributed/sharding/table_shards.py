@@ -18,25 +18,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gpcn.data.parts.files import seal_part, write_table
+from gpcn.data.parts.files import seal_part, write_part_table
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.tables import feature_table
 from gpcn.data.tables.columns import Columns
 from gpcn.distributed.sharding.balance import balanced_offsets
 from gpcn.distributed.sharding.joined_tables import (
     Tables,
-    check_splits,
-    count_entries,
-    is_directed,
-    join,
-    read_classes,
-    role_code,
-    settle,
+    check_streamed_splits,
+    count_link_entries,
+    join_tables,
+    links_are_directed,
+    read_table_classes,
+    resolve_columns,
+    split_role_sql,
 )
 from gpcn.distributed.sharding.part_storage import PartStorage, part_storage
 from gpcn.distributed.sharding.shards import Progress
-from gpcn.distributed.sharding.streamed_features import fit_preparation, stays_sparse
-from gpcn.distributed.sharding.table_database import TableDatabase, literal, quoted
+from gpcn.distributed.sharding.streamed_features import fit_streamed_preparation, stores_sparse_features
+from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
 from gpcn.graph.metric_choice import default_metric, positive_class
 from gpcn.preparation.preparation import Preparation
 from gpcn.training.scores.metrics import definition
@@ -105,18 +105,18 @@ def _write(
     sharding: _Sharding, source: dict[str, Any] | None, metric: str | None, progress: Progress | None
 ) -> Manifest:
     database = sharding.database
-    columns = settle(database, sharding.tables)
+    columns = resolve_columns(database, sharding.tables)
     done = "are joined already" if database.has("links") else "are joined now"
     sharding.log(f"{len(sharding.tables.edges)} table(s) of edges and {len(sharding.tables.nodes)} of nodes {done}")
-    join(database, sharding.tables, columns)
-    label_names, counts = read_classes(database, columns)
-    check_splits(database, columns)
-    preparation = fit_preparation(
+    join_tables(database, sharding.tables, columns)
+    label_names, counts = read_table_classes(database, columns)
+    check_streamed_splits(database, columns)
+    preparation = fit_streamed_preparation(
         database, columns.features or (), columns.roles, columns.scale, asdict(columns) | {"classes": label_names}
     )
-    sparse = stays_sparse(preparation)
-    directed = not columns.undirected and is_directed(database)
-    offsets = balanced_offsets(count_entries(database, directed), sharding.parts)
+    sparse = stores_sparse_features(preparation)
+    directed = not columns.undirected and links_are_directed(database)
+    offsets = balanced_offsets(count_link_entries(database, directed), sharding.parts)
     digests = []
     for number in range(sharding.parts):
         files = sharding.storage.finished(number, sharding.owner)
@@ -175,8 +175,10 @@ def _write_part(
             f"WHERE {node} >= {start} AND {node} < {stop} ORDER BY 1, 2",
             folder / f"{name}.parquet",
         )
-    label, here = quoted(str(columns.label)), f"gpcn_node >= {start} AND gpcn_node < {stop}"
-    roles = "".join(f", {role_code(column)} AS split_{number}" for number, column in enumerate(columns.splits or ()))
+    label, here = quoted_name(str(columns.label)), f"gpcn_node >= {start} AND gpcn_node < {stop}"
+    roles = "".join(
+        f", {split_role_sql(column)} AS split_{number}" for number, column in enumerate(columns.splits or ())
+    )
     _copy(
         database,
         f"SELECT coalesce(c.number, -1) AS label, gpcn_id AS id{roles} FROM nodes LEFT JOIN classes AS c "
@@ -184,12 +186,12 @@ def _write_part(
         folder / "nodes.parquet",
     )
     used = [column.name for column in preparation.columns if column.encoder is not None]
-    listed = "".join(f", {quoted(name)}" for name in used)
+    listed = "".join(f", {quoted_name(name)}" for name in used)
     table = database.table(f"SELECT gpcn_node{listed} FROM nodes WHERE {here} ORDER BY gpcn_node")
     features, _ = preparation.transform({name: table.column(name) for name in used}, stop - start)
     if sp.issparse(features) != sparse:
         features = sp.csr_array(features) if sparse else sp.csr_array(features).toarray()
-    write_table(folder / "features.parquet", feature_table(features, start))
+    write_part_table(folder / "features.parquet", feature_table(features, start))
     return seal_part(
         folder, [*(f"{name}.parquet" for name in ends), "nodes.parquet", "features.parquet"], sharding.owner
     )
@@ -199,7 +201,7 @@ def _copy(database: TableDatabase, sql: str, file: Path) -> None:
     """The rows of a query as a Parquet file that appears whole."""
     file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f".{file.name}.tmp")
-    database.run(f"COPY ({sql}) TO {literal(str(written))} (FORMAT parquet, COMPRESSION zstd)")
+    database.run(f"COPY ({sql}) TO {text_literal(str(written))} (FORMAT parquet, COMPRESSION zstd)")
     with written.open("rb") as content:
         os.fsync(content.fileno())
     os.replace(written, file)

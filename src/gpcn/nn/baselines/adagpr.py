@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from gpcn.nn.argument_checks import check_count
 from gpcn.nn.base import Features, as_features
-from gpcn.nn.baselines.checks import check_count
 from gpcn.nn.baselines.gcnii import NearIdentityNetwork, identity_strengths, near_identity
 from gpcn.nn.baselines.gprgnn import generalized_pagerank
 from gpcn.nn.engine.adjacency import AdjacencyLike

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gpcn.nn.argument_checks import check_channels, check_count, check_share
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count, check_share
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability, dropout_sparse
 from gpcn.nn.layers import FeatureLayers, Linear

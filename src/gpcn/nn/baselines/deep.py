@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_channels, check_count
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count
 from gpcn.nn.baselines.gcn import GraphConvolution
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability, relu_dropout_

@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from gpcn.nn.argument_checks import check_channels, check_count, check_positive, check_share
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count, check_positive, check_share
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import dropout as drop
 from gpcn.nn.engine.dropout import relu_dropout_

@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gpcn.errors import ConfigError, TrainingError, near_matches
+from gpcn.nn.argument_checks import check_channels, check_count, check_positive
 from gpcn.nn.base import Features, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count, check_positive
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.residual import ResidualGCN
-from gpcn.utils.extras import require
+from gpcn.utils.extras import require_library
 
 FIXED_STEP = ("midpoint", "rk4", "explicit_adams", "implicit_adams")
 ADAPTIVE_STEP = ("dopri5", "dopri8", "bosh3", "fehlberg2", "adaptive_heun")
@@ -111,4 +111,4 @@ class GODE(ResidualGCN):
         return result
 
     def _library(self) -> Any:
-        return require("torchdiffeq", f"solver={self.solver}")
+        return require_library("torchdiffeq", f"solver={self.solver}")

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_channels, check_count, check_share
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.appnp import pagerank_coefficients
-from gpcn.nn.baselines.checks import check_channels, check_count, check_share
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability
 from gpcn.nn.engine.dropout import dropout as drop

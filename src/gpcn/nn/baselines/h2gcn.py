@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_channels, check_count
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count
 from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability
 from gpcn.nn.engine.dropout import dropout as drop
@@ -69,7 +69,7 @@ class H2GCN(NodeClassifier):
         if isinstance(adjacency, SparseOperator):
             raise ConfigError("H2GCN needs neighbours at one and at two steps; pass the links, not a SparseOperator")
         x = as_features(x)
-        links = without_loops(Adjacency.of(adjacency, edge_weight, x.shape[0]))
+        links = links_without_loops(Adjacency.of(adjacency, edge_weight, x.shape[0]))
         near = self.operator(links, None, x.shape[0], self_loops=False)
         far = self.operator(links, None, x.shape[0], self_loops=False, hops=2)
         ego: Tensor = self.features(x)  # [N, h]
@@ -99,7 +99,7 @@ class H2GCN(NodeClassifier):
         return logits if self.out.bias is None else logits + self.out.bias
 
 
-def without_loops(links: Adjacency) -> Adjacency:
+def links_without_loops(links: Adjacency) -> Adjacency:
     """The same links without those from a node to itself, computed once."""
     if not links.matrix.diagonal().any():
         return links

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_channels, check_count, check_same_nodes, check_share
 from gpcn.nn.base import Features
-from gpcn.nn.baselines.checks import check_channels, check_count, check_same_nodes, check_share
 from gpcn.nn.baselines.label_seeds import LabelSeeds
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.operator import SparseOperator

@@ -8,8 +8,8 @@ from itertools import pairwise
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gpcn.nn.argument_checks import check_channels, check_count, check_num_nodes
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count, check_num_nodes
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability, dropout_sparse
 from gpcn.nn.engine.dropout import dropout as drop

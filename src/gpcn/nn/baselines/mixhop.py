@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_channels, check_count
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability, relu_dropout_
 from gpcn.nn.engine.operator import SparseOperator

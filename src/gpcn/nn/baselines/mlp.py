@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from gpcn.nn.argument_checks import check_channels
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.baselines.checks import check_channels
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability
 from gpcn.nn.layers import FeatureLayers, Linear, drop_features

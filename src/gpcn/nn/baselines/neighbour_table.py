@@ -52,7 +52,7 @@ class Layout:
     @classmethod
     def of(cls, matrix: sp.csr_array, hops: int = 2, labels: bool = True) -> Layout:
         """What suits these links."""
-        links = without_loops(matrix)
+        links = matrix_without_loops(matrix)
         return cls(
             directed=bool((links != links.T).nnz), weighted=bool((links.data != 1).any()), hops=hops, labels=labels
         )
@@ -67,7 +67,7 @@ def neighbour_table(features: Array, matrix: sp.csr_array, labels: Array, layout
         labels: training labels, one-hot `[N, C]`, rows of zeros elsewhere.
         layout: which columns.
     """
-    links = without_loops(matrix)
+    links = matrix_without_loops(matrix)
     directions = [links, sp.csr_array(links.T)] if layout.directed else [links]
     parts = [features]
     for steps in directions:
@@ -78,7 +78,7 @@ def neighbour_table(features: Array, matrix: sp.csr_array, labels: Array, layout
     return np.concatenate([part.astype(np.float32) for part in parts], axis=1)
 
 
-def without_loops(matrix: sp.csr_array) -> sp.csr_array:
+def matrix_without_loops(matrix: sp.csr_array) -> sp.csr_array:
     """The links between different nodes."""
     entries = sp.coo_array(matrix)
     others = (entries.row != entries.col) & (entries.data != 0)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_channels, check_count, check_positive, check_same_nodes
 from gpcn.nn.base import Features, as_features
-from gpcn.nn.baselines.checks import check_channels, check_count, check_positive, check_same_nodes
 from gpcn.nn.baselines.forest import Forest
 from gpcn.nn.baselines.label_seeds import LabelSeeds
 from gpcn.nn.baselines.neighbour_table import Layout, neighbour_table

@@ -22,7 +22,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
-from gpcn.graph.validation import check_stored, edges_to_adjacency
+from gpcn.graph.validation import check_sparse_matrix, edges_to_adjacency
 from gpcn.nn.engine.operator import SparseOperator, to_scipy
 from gpcn.utils import machine_memory
 
@@ -114,7 +114,7 @@ class Adjacency:
     @property
     def links(self) -> sp.csr_array:
         """The links as they are read: row `i` holds those of node `i` in this direction."""
-        return directed(self.matrix, self.direction)
+        return directed_links(self.matrix, self.direction)
 
     def operator(
         self,
@@ -141,7 +141,7 @@ class Adjacency:
         reading = check_direction(direction or self.direction)
         key = (normalization, self_loops, reading, relation, hops, dtype, torch.device(device))
         if key not in self._operators:
-            matrix = directed(self._links_of(relation), reading)
+            matrix = directed_links(self._links_of(relation), reading)
             if hops == 2:
                 matrix = _exactly_two_steps(matrix)
             if self_loops:
@@ -173,7 +173,7 @@ def check_direction(direction: str) -> Direction:
     return direction
 
 
-def directed(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
+def directed_links(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
     """The links as node `i` reads them in row `i`; of two that differ in weight, `both` reads the larger."""
     if direction == "out":
         return matrix
@@ -181,7 +181,7 @@ def directed(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
 
 
 def _square(matrix: Any) -> sp.csr_array:
-    check_stored(matrix, "adjacency")
+    check_sparse_matrix(matrix, "adjacency")
     links = sp.csr_array(matrix).astype(np.float64)
     if links.shape[0] != links.shape[1]:
         raise DataError(f"the adjacency has shape {links.shape}; expected N by N")
@@ -219,12 +219,12 @@ def _check_two_steps(links: sp.csr_array) -> None:
     nodes, degrees = links.shape[0], np.diff(links.indptr).astype(np.float64)
     most = np.minimum(links @ degrees, nodes)  # two-step neighbours of each node, at most
     entries = float(most.sum())
-    limit = machine_memory.available()
+    limit = machine_memory.available_memory()
     if limit is None or entries * TWO_STEP_BYTES <= limit:
         return
     sample = np.random.default_rng(0).choice(nodes, size=min(nodes, SAMPLED_ROWS), replace=False)
     share = sum((links[[row]] @ links).nnz for row in sample) / max(1.0, float(most[sample].sum()))
-    machine_memory.require(
+    machine_memory.require_memory(
         share * entries * TWO_STEP_BYTES,
         f"the graph of neighbours two steps away ({nodes:,} nodes, about {share * entries:,.0f} links)",
         "use a model that reads one step at a time, such as gpcn or gcn",

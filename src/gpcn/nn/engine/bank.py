@@ -105,7 +105,7 @@ def resolve(bank: Bank, *, directed: bool = True, relations: Sequence[str] = ())
     return tuple(resolved)
 
 
-def depths_of(bank: Bank, layers: int) -> tuple[int, ...]:
+def operator_depths(bank: Bank, layers: int) -> tuple[int, ...]:
     """The highest power of each operator in a model of `layers`."""
     return tuple(min(layers, operator.power or layers) for operator in bank)
 
@@ -113,7 +113,7 @@ def depths_of(bank: Bank, layers: int) -> tuple[int, ...]:
 def part_names(bank: Bank, layers: int) -> list[str]:
     """What each power is called, power 0 first: by hop, and by operator where it is not the paper's alone."""
     names = ["features"]
-    for operator, depth in zip(bank, depths_of(bank, layers), strict=True):
+    for operator, depth in zip(bank, operator_depths(bank, layers), strict=True):
         prefix = "" if bank == (PAPER_OPERATOR,) else f"{operator.title} "
         names += [f"{prefix}hop {k}" for k in range(1, depth + 1)]
     return names

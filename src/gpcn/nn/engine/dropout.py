@@ -20,7 +20,7 @@ from torch.autograd import Function
 
 from gpcn.errors import ConfigError
 from gpcn.nn.engine.operator import SparseOperator
-from gpcn.nn.engine.randomness import current_generator, draw_seed, generator_on
+from gpcn.nn.engine.randomness import current_generator, draw_seed, generator_for_device
 
 DRAWN_HERE = (torch.float32, torch.float64)
 LEVELS = 1 << 16
@@ -212,7 +212,7 @@ def _torch_dropout(x: Tensor, p: float) -> Tensor:
     """PyTorch's draws; on an accelerator from a generator that ours seeds, so that a training can be repeated."""
     if peek_interpreter_stack() is not None:
         return F.dropout(x, p)
-    source = None if x.device.type == "cpu" else generator_on(x.device)
+    source = None if x.device.type == "cpu" else generator_for_device(x.device)
     keep = torch.empty_like(x, requires_grad=False).bernoulli_(1 - p, generator=source or current_generator())
     return x * keep * (1 / (1 - p))
 

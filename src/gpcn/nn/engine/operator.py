@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.nn.engine.function import Function
+from gpcn.nn.engine.autograd_function import Function
 
 
 class SparseOperator:
@@ -124,7 +124,7 @@ class _Product(Function):
 
     @staticmethod
     def forward(x: Tensor, operator: SparseOperator) -> Tensor:
-        return multiply(operator.matrix, x)
+        return multiply_sparse(operator.matrix, x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -152,7 +152,7 @@ class EntryMatrix:
         raise NotImplementedError
 
 
-def multiply(matrix: Tensor, dense: Tensor, out: Tensor | None = None) -> Tensor:
+def multiply_sparse(matrix: Tensor, dense: Tensor, out: Tensor | None = None) -> Tensor:
     """`matrix @ dense` without autograd, in `out` where it is given (on the CPU).
 
     On the CPU `@` first fills the result with zeros and copies it; writing straight into it is faster.
@@ -167,10 +167,10 @@ def multiply(matrix: Tensor, dense: Tensor, out: Tensor | None = None) -> Tensor
     return torch.addmm(result, matrix, dense, beta=0, out=result)
 
 
-def multiply_add_(target: Tensor, matrix: Tensor, dense: Tensor) -> Tensor:
+def multiply_add_sparse_(target: Tensor, matrix: Tensor, dense: Tensor) -> Tensor:
     """`target += matrix @ dense` without autograd; on the CPU in one pass."""
     if isinstance(matrix, EntryMatrix) or matrix.device.type != "cpu":
-        return target.add_(multiply(matrix, dense))
+        return target.add_(multiply_sparse(matrix, dense))
     return torch.addmm(target, matrix, dense, beta=1, out=target)
 
 
@@ -218,4 +218,4 @@ class _quiet(warnings.catch_warnings):  # noqa: N801
         return entered
 
 
-__all__ = ["EntryMatrix", "SparseOperator", "csr_tensor", "multiply", "multiply_add_", "to_scipy"]
+__all__ = ["EntryMatrix", "SparseOperator", "csr_tensor", "multiply_add_sparse_", "multiply_sparse", "to_scipy"]

@@ -29,8 +29,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.errors import ConfigError
-from gpcn.nn.engine.function import Function
-from gpcn.nn.engine.operator import SparseOperator, multiply, multiply_add_
+from gpcn.nn.engine.autograd_function import Function
+from gpcn.nn.engine.operator import SparseOperator, multiply_add_sparse_, multiply_sparse
 
 Order: TypeAlias = Literal["auto", "collapsed", "recursive"]
 SPARSE_COST = 4.0  # a multiply-add of a sparse product in those of a dense one, measured on CPU
@@ -115,7 +115,7 @@ def layered_terms(
 Operators: TypeAlias = tuple[SparseOperator, ...]
 
 
-def collapsed(
+def collapsed_polynomial(
     operators: Operators,
     depths: Sequence[int],
     x: Tensor,
@@ -171,7 +171,7 @@ def bank_powers(operators: Operators, depths: Sequence[int], x: Tensor) -> Tenso
     return stack
 
 
-def transposed(operators: Operators) -> Operators:
+def transposed_operators(operators: Operators) -> Operators:
     """The transpose of each."""
     return tuple(operator.T for operator in operators)
 
@@ -184,8 +184,8 @@ def horner_(operators: Operators, depths: Sequence[int], power: Callable[[int], 
             continue
         partial = power(start + depth - 1)
         for k in range(start + depth - 2, start - 1, -1):
-            partial = multiply_add_(power(k), operator.matrix, partial)
-        multiply_add_(total, operator.matrix, partial)
+            partial = multiply_add_sparse_(power(k), operator.matrix, partial)
+        multiply_add_sparse_(total, operator.matrix, partial)
         start += depth
     return total
 
@@ -203,7 +203,7 @@ def powers_(
         current = x
         for _ in range(depth):
             index += 1
-            current = multiply(operator.matrix, current, turns[index % 2])
+            current = multiply_sparse(operator.matrix, current, turns[index % 2])
             columns[index].copy_(current)
 
 
@@ -220,7 +220,7 @@ class _Horner(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return bank_powers(transposed(ctx.operators), ctx.depths, grads[0]), None, None
+        return bank_powers(transposed_operators(ctx.operators), ctx.depths, grads[0]), None, None
 
     @staticmethod
     def vmap(
@@ -247,7 +247,7 @@ class _Powers(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return bank_horner(transposed(ctx.operators), ctx.depths, grads[0]), None, None
+        return bank_horner(transposed_operators(ctx.operators), ctx.depths, grads[0]), None, None
 
     @staticmethod
     def vmap(
@@ -297,7 +297,7 @@ class _PowerChain(Function):
         return *power_chain_gradients(weight, chain, given), None
 
 
-def check_order(order: str) -> Order:
+def check_evaluation_order(order: str) -> Order:
     """An evaluation order, checked."""
     if order not in ("auto", "collapsed", "recursive"):
         raise ConfigError(f"order is {order!r}; expected auto, collapsed or recursive")

@@ -37,7 +37,7 @@ _rows: ContextVar[RowRange | None] = ContextVar("gpcn_rows", default=None)
 
 
 @contextmanager
-def building_for(rows: RowRange) -> Iterator[None]:
+def building_for_rows(rows: RowRange) -> Iterator[None]:
     """Weights with a row per node get those that a model of the whole graph would have in these rows."""
     token = _rows.set(rows)
     try:
@@ -66,7 +66,7 @@ def draw_seed() -> int:
     return int(torch.randint(2**63 - 1, (), generator=_generator.get()))
 
 
-def generator_on(device: torch.device) -> Generator:
+def generator_for_device(device: torch.device) -> Generator:
     """One for draws on an accelerator, seeded by what this thread draws from."""
     return Generator(device).manual_seed(draw_seed())
 
@@ -77,7 +77,7 @@ def uniform_(tensor: Tensor, low: float, high: float) -> Tensor:
     return tensor.uniform_(low, high, generator=_generator.get())
 
 
-def graph_size(nodes: int) -> int:
+def whole_graph_size(nodes: int) -> int:
     """Nodes of the whole graph, where a model is built for `nodes` of it."""
     rows = _rows.get()
     return nodes if rows is None else rows.total

@@ -1,6 +1,6 @@
 """From the weights to `V`, `b` and `U` of `BankModel.pieces`, and back, without autograd.
 
-`pieces` is a dozen small operations, and autograd's bookkeeping for them costs more than they do. `rule_for` writes
+`pieces` is a dozen small operations, and autograd's bookkeeping for them costs more than they do. `terms_rule` writes
 both directions out for the models whose `pieces` it knows (the family with one weight per operator, banks with free
 terms) and leaves every other one to autograd.
 """
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gpcn.nn.bank_model import BankModel, Pieces
-from gpcn.nn.multi import MultiGPCN
+from gpcn.nn.multi_gpcn import MultiGPCN
 from gpcn.nn.polynomial_model import PolynomialModel
 from gpcn.nn.training_step.family_terms import FamilyTerms
 
@@ -28,7 +28,7 @@ class TermsRule(Protocol):
         """Set the gradient of every weight that the pieces are made from."""
 
 
-def rule_for(model: BankModel) -> TermsRule:
+def terms_rule(model: BankModel) -> TermsRule:
     """The written-out rule where the model's `pieces` are those it was written for, autograd's otherwise."""
     if isinstance(model, PolynomialModel) and type(model).pieces is PolynomialModel.pieces:
         written_out = type(model)._terms is PolynomialModel._terms and model.dtype in (torch.float32, torch.float64)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gpcn.nn.engine.operator import SparseOperator
-from gpcn.nn.training_step.region import Region, region_around, stack_regions
+from gpcn.nn.training_step.row_region import Region, region_around, stack_regions
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class StepPlan:
     chosen_logits: Tensor | None
 
 
-def plan_step(
+def plan_training_step(
     everything: Region, sizes: Sizes, train: Tensor, judged: Tensor | None, drops: bool, like: Tensor
 ) -> StepPlan:
     """Which rows training computes, and which the nodes judged need, where that is a pass of its own.

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpcn.nn.base import NodeClassifier
 from gpcn.nn.self_fitting import SelfFitting
-from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value, settle
+from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value, resolve_settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Entry:
 
     def settle(self, given: Mapping[str, Any]) -> dict[str, Value]:
         """All hyperparameters, given ones checked, the rest by default."""
-        return settle(self.hyperparameters, given, self.name)
+        return resolve_settings(self.hyperparameters, given, self.name)
 
     def describe(self) -> dict[str, Any]:
         """For JSON."""

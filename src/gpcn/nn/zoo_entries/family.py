@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpcn.nn.base import NodeClassifier
 from gpcn.nn.gpcn import AGPCN, GPCN, AGPCNLink, GeneralizedGPCN, GPCNLink
-from gpcn.nn.multi import MultiGPCN, MultiGPCNLink
+from gpcn.nn.multi_gpcn import MultiGPCN, MultiGPCNLink
 from gpcn.nn.residual import ResidualGCN
 from gpcn.nn.zoo_entries.entry import Entry
 from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter

@@ -121,7 +121,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def settle(declared: tuple[Hyperparameter, ...], given: Mapping[str, Any], whose: str) -> dict[str, Value]:
+def resolve_settings(declared: tuple[Hyperparameter, ...], given: Mapping[str, Any], whose: str) -> dict[str, Value]:
     """Every declared hyperparameter with its given or default value; an unknown name is refused with near matches."""
     names = [setting.name for setting in declared]
     for name in given:

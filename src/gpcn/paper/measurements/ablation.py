@@ -10,8 +10,8 @@ from gpcn.errors import ConfigError
 from gpcn.nn.zoo import FAMILY
 from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_missing
-from gpcn.paper.reference.recipes import Origin, preferred, recipe
+from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_dataset_missing
+from gpcn.paper.reference.recipes import Origin, preferred_recipe, recipe
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig, setting_names
 
@@ -75,7 +75,7 @@ def points(study: Study, methods: Sequence[str] | None = None, origin: Origin | 
     listed = []
     for method in study.methods if methods is None else methods:
         source = origin or study.origin
-        base = (recipe(method, study.dataset, source) if source else None) or preferred(method, study.dataset)
+        base = (recipe(method, study.dataset, source) if source else None) or preferred_recipe(method, study.dataset)
         if base is None:
             raise ConfigError(f"there is no recipe for {method} on {study.dataset}")
         names = setting_names(method)
@@ -101,7 +101,7 @@ def measure(
     progress: Progress | None = None,
 ) -> list[Row]:
     """A row per point. A training that diverges, or a dataset that is not there, is a row that says so."""
-    missing = why_missing(study.dataset)
+    missing = why_dataset_missing(study.dataset)
     questions = [[Question(study.dataset, point.config, split) for split in splits if not missing] for point in points]
     table = []
     for point, answers in zip(points, answer_groups(evaluations, questions, progress), strict=True):

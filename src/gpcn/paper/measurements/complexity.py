@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, why_missing
+from gpcn.paper.evaluations import Evaluations, Progress, Question, why_dataset_missing
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig
 
@@ -16,7 +16,7 @@ SPLIT = 0
 COLUMNS = ("dataset", "model", "printed", "corrected", "reached", "error", "draws", "seconds", "commit", "status")
 
 
-def config(model: str) -> TrainConfig:
+def complexity_config(model: str) -> TrainConfig:
     """The settings of every model here: narrow, so that climbing is quick."""
     return TrainConfig.of(
         model, hidden=16, layers=2, mlp_layers=1, gamma=0.25, dropout=0.0, normalize_features=True, epochs=100
@@ -25,9 +25,12 @@ def config(model: str) -> TrainConfig:
 
 def measure(datasets: Iterable[str], evaluations: Evaluations, *, progress: Progress | None = None) -> list[Row]:
     """A row per model and dataset, split 0; what is not there says so."""
-    missing = {name: why_missing(name) for name in datasets}
+    missing = {name: why_dataset_missing(name) for name in datasets}
     questions = [
-        Question(name, config(model), SPLIT, "complexity") for name in missing if not missing[name] for model in FAMILY
+        Question(name, complexity_config(model), SPLIT, "complexity")
+        for name in missing
+        if not missing[name]
+        for model in FAMILY
     ]
     table: list[Row] = [
         {"dataset": name, "model": model, "status": why} for name, why in missing.items() if why for model in FAMILY

@@ -16,8 +16,8 @@ import torch
 from gpcn.nn import zoo
 from gpcn.nn.engine.randomness import drawing_from
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_missing
-from gpcn.paper.reference.recipes import Recipe, preferred
+from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_dataset_missing
+from gpcn.paper.reference.recipes import Recipe, preferred_recipe
 from gpcn.paper.rows import Row
 from gpcn.training.config import TrainConfig
 
@@ -49,12 +49,12 @@ def measure(
     progress: Progress | None = None,
 ) -> list[Row]:
     """A row per dataset and method that has a recipe; a dataset that is not there is a row that says so."""
-    missing = {dataset: why_missing(dataset) for dataset in datasets}
+    missing = {dataset: why_dataset_missing(dataset) for dataset in datasets}
     cells = [
         (dataset, recipe)
         for dataset in missing
         for method in methods
-        if (recipe := preferred(method, dataset)) is not None
+        if (recipe := preferred_recipe(method, dataset)) is not None
     ]
     questions = [
         [Question(dataset, recipe.config(), split) for split in splits if not missing[dataset]]

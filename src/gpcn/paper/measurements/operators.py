@@ -12,9 +12,9 @@ from pathlib import Path
 
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper import rows
-from gpcn.paper.measurements.reproduction import KEY, Cell, Measured, cells
+from gpcn.paper.measurements.reproduction import KEY, Cell, Measured, recipe_cells
 from gpcn.paper.reference.published import DATASETS as OF_THE_PAPER
-from gpcn.paper.reference.recipes import validation
+from gpcn.paper.reference.recipes import recipe_validation_score
 from gpcn.paper.rows import Row
 from gpcn.paper.searches.baseline_search import DEEP_MODELS
 
@@ -54,7 +54,7 @@ measured.
 TABLE, SPLITS = "operators.csv", "operators-splits.csv"
 
 
-def methods_of(dataset: str) -> tuple[str, ...]:
+def methods_on_dataset(dataset: str) -> tuple[str, ...]:
     """What is trained there: LINK and the family have rows of their own on the paper's graphs."""
     measured = (*FAMILY, "link") if dataset in OF_THE_PAPER else ()
     return tuple(method for method in METHODS if method not in measured)
@@ -62,8 +62,8 @@ def methods_of(dataset: str) -> tuple[str, ...]:
 
 def trained_cells(datasets: Sequence[str], methods: Sequence[str]) -> list[Cell]:
     """The cells that are trained, by the recipes of ours."""
-    chosen = [(dataset, [name for name in methods_of(dataset) if name in methods]) for dataset in datasets]
-    return [_shortened(cell) for dataset, names in chosen for cell in cells((dataset,), names, ("ours",))]
+    chosen = [(dataset, [name for name in methods_on_dataset(dataset) if name in methods]) for dataset in datasets]
+    return [_shortened(cell) for dataset, names in chosen for cell in recipe_cells((dataset,), names, ("ours",))]
 
 
 def _shortened(cell: Cell) -> Cell:
@@ -82,14 +82,14 @@ def save(measured: Measured, folder: Path) -> None:
 def _reproduced(table: Sequence[Row], dataset: str) -> list[Row]:
     chosen = [row for row in table if row["dataset"] == dataset and row["chosen"] and row["mean"]]
     family = [row for row in chosen if row["method"] in FAMILY]
-    best = [max(family, key=validation)] if family else []
+    best = [max(family, key=recipe_validation_score)] if family else []
     return best + [row for row in chosen if row["method"] == "link"]
 
 
 def best_of_family(table: Sequence[Row], dataset: str) -> Row | None:
     """The family's best by validation on that graph."""
     family = [row for row in table if row["dataset"] == dataset and row["method"] in FAMILY and row["mean"]]
-    return max(family, key=validation, default=None)
+    return max(family, key=recipe_validation_score, default=None)
 
 
 def section(table: Sequence[Row]) -> str:
@@ -106,7 +106,7 @@ def section(table: Sequence[Row]) -> str:
         measured = [row for row in cells if row is not None and row["mean"]]
         if not any(row["method"] in NEW for row in measured):
             continue
-        best = max(measured, key=validation)
+        best = max(measured, key=recipe_validation_score)
         text = [_cell(row, row is best) for row in cells]
         if family is not None:
             text[0] += f"<br>{family['method']}"

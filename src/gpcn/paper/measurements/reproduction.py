@@ -9,9 +9,9 @@ from pathlib import Path
 
 from gpcn.errors import ConfigError, near_matches
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, load_once, why_missing
+from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, load_once, why_dataset_missing
 from gpcn.paper.reference import published
-from gpcn.paper.reference.recipes import ORIGINS, Origin, Recipe, preferred, recipe
+from gpcn.paper.reference.recipes import ORIGINS, Origin, Recipe, preferred_recipe, recipe
 from gpcn.paper.rows import Row
 
 KEY = ("dataset", "method", "recipe")
@@ -40,7 +40,7 @@ class Measured:
         rows.write(folder / "splits.csv", rows.SPLITS, self.splits, (*KEY, "split"))
 
 
-def choose(names: str | None, among: Sequence[str], what: str, *, strict: bool = True) -> tuple[str, ...]:
+def choose_names(names: str | None, among: Sequence[str], what: str, *, strict: bool = True) -> tuple[str, ...]:
     """`a,b` as names of `among`, all of them where nothing is said; unless `strict`, other names are passed over."""
     if names is None:
         return tuple(among)
@@ -53,7 +53,7 @@ def choose(names: str | None, among: Sequence[str], what: str, *, strict: bool =
     return tuple(name for name in among if name in wanted)
 
 
-def cells(datasets: Iterable[str], methods: Iterable[str], origins: Iterable[Origin] = ORIGINS) -> list[Cell]:
+def recipe_cells(datasets: Iterable[str], methods: Iterable[str], origins: Iterable[Origin] = ORIGINS) -> list[Cell]:
     """All cells that have a recipe."""
     methods, origins = tuple(methods), tuple(origins)
     return [
@@ -77,7 +77,7 @@ def measure(
     missing: dict[str, str] = {}
     numbers: dict[str, list[int]] = {}
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
-        if why := why_missing(dataset):
+        if why := why_dataset_missing(dataset):
             missing[dataset] = why
             continue
         count = len(load_once(dataset).splits)
@@ -105,13 +105,13 @@ def measure(
 
 
 def _row(cell: Cell) -> Row:
-    printed = published.score(cell.dataset, cell.method)
+    printed = published.published_score(cell.dataset, cell.method)
     return {
         "dataset": cell.dataset,
         "method": cell.method,
         "recipe": cell.recipe.origin,
         "paper_mean": None if printed is None else printed.mean,
         "paper_std": None if printed is None else printed.std,
-        "chosen": "yes" if cell.recipe == preferred(cell.method, cell.dataset) else "",
+        "chosen": "yes" if cell.recipe == preferred_recipe(cell.method, cell.dataset) else "",
         "settings": json.dumps(dict(cell.recipe.settings)),
     }

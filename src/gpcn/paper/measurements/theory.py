@@ -11,7 +11,7 @@ import numpy as np
 
 from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.paper import rows
-from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_missing
+from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_dataset_missing
 from gpcn.paper.rows import Row
 from gpcn.theory.drawing import figure_at
 from gpcn.training.config import TrainConfig
@@ -84,7 +84,7 @@ def measure(
     progress: Progress | None = None,
 ) -> list[Row]:
     """A row per point, numbers averaged over splits; what diverges, or is not there, says so."""
-    missing = {dataset: why_missing(dataset) for dataset in datasets}
+    missing = {dataset: why_dataset_missing(dataset) for dataset in datasets}
     cells = [(dataset, config, key) for dataset in missing for config, key in points()]
     questions = [
         [Question(dataset, config, split, "bound") for split in splits if not missing[dataset]]
@@ -172,7 +172,7 @@ def section(table: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw(table: Sequence[Row], path: Path) -> None:
+def draw_bound_against_gap(table: Sequence[Row], path: Path) -> None:
     """Bound against gap, a panel per dataset, and below it the Dirichlet energy of each layer."""
     datasets = list(dict.fromkeys(row["dataset"] for row in table))
     colours = dict(zip(LAYERS, ("#fde725", "#5ec962", "#21918c", "#3b528b", "#440154"), strict=True))

@@ -49,7 +49,7 @@ class Score:
 
 
 @lru_cache
-def scores() -> dict[tuple[str, str], Score]:
+def published_scores() -> dict[tuple[str, str], Score]:
     """Every printed result by (dataset, method); what ran out of memory or was not run is absent."""
     text = resources.files("gpcn.paper.reference").joinpath("published.csv").read_text()
     return {
@@ -59,12 +59,14 @@ def scores() -> dict[tuple[str, str], Score]:
     }
 
 
-def score(dataset: str, method: str) -> Score | None:
+def published_score(dataset: str, method: str) -> Score | None:
     """What the paper prints for `method` on `dataset`."""
-    return scores().get((dataset, method))
+    return published_scores().get((dataset, method))
 
 
-def best(dataset: str) -> tuple[str, Score] | None:
+def best_published(dataset: str) -> tuple[str, Score] | None:
     """The best row of any method that the paper prints for `dataset`."""
-    rows = [(method, printed) for (printed_for, method), printed in scores().items() if printed_for == dataset]
+    rows = [
+        (method, printed) for (printed_for, method), printed in published_scores().items() if printed_for == dataset
+    ]
     return max(rows, key=lambda row: row[1].mean, default=None)

@@ -19,7 +19,7 @@ from gpcn.nn import zoo
 from gpcn.nn.zoo import FAMILY
 from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.training.config import TrainConfig, declared_settings
-from gpcn.training.renamed import merge
+from gpcn.training.former_settings import merge_former_settings
 
 Origin = Literal["paper", "ours"]
 ORIGINS: tuple[Origin, ...] = ("paper", "ours")
@@ -48,7 +48,7 @@ class Recipe:
 
     def config(self, changes: Mapping[str, Value] | None = None, *, seed: int = 0) -> TrainConfig:
         """The settings as something to train, `changes` on top."""
-        return TrainConfig.of(self.model, seed=seed, **merge(self.settings, changes or {}))
+        return TrainConfig.of(self.model, seed=seed, **merge_former_settings(self.settings, changes or {}))
 
 
 def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:
@@ -62,13 +62,13 @@ def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:
     return searched
 
 
-def preferred(model: str, dataset: str) -> Recipe | None:
+def preferred_recipe(model: str, dataset: str) -> Recipe | None:
     """The better of the paper's recipe and ours, by crossed validation score."""
     existing = [chosen for origin in ORIGINS if (chosen := recipe(model, dataset, origin)) is not None]
     return max(existing, key=_validation_or_worst, default=None)
 
 
-def validation(row: Mapping[str, str]) -> float:
+def recipe_validation_score(row: Mapping[str, str]) -> float:
     """The crossed validation score of the recipe that a row of results was made with."""
     used = recipe(row["method"], row["dataset"], cast(Origin, row["recipe"]))
     return _validation_or_worst(used)
@@ -78,18 +78,18 @@ def _validation_or_worst(chosen: Recipe | None) -> float:
     return float("-inf") if chosen is None or chosen.validation is None else chosen.validation
 
 
-def printed(model: str, dataset: str) -> dict[str, Value] | None:
+def printed_settings(model: str, dataset: str) -> dict[str, Value] | None:
     """What the paper's hyperparameter tables print, in our names."""
     return _printed().get((model, dataset))
 
 
-def space(model: str) -> dict[str, tuple[Value, ...]]:
+def paper_grid(model: str) -> dict[str, tuple[Value, ...]]:
     """The grid the paper searched, for the settings `model` has."""
     return {name: setting.space for name, setting in declared_settings(model).items() if setting.space}
 
 
 def _paper(model: str, dataset: str) -> Recipe | None:
-    settings = printed(model, dataset)
+    settings = printed_settings(model, dataset)
     if settings is None:
         return None
     searched = _searched().get((model, dataset, "paper"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper.reference import published
-from gpcn.paper.reference.recipes import validation
+from gpcn.paper.reference.recipes import recipe_validation_score
 from gpcn.paper.rows import Row
 
 COLUMNS = (
@@ -45,7 +45,7 @@ HEADER = (
 )
 
 
-def coverage(automatic: Sequence[Row]) -> tuple[int, int]:
+def auto_results_coverage(automatic: Sequence[Row]) -> tuple[int, int]:
     """In how many of how many runs the expected interval contains the test score."""
     return sum(_covered(row) for row in automatic), len(automatic)
 
@@ -54,7 +54,7 @@ def _covered(row: Row) -> bool:
     return float(row["expected_low"]) <= float(row["test"]) <= float(row["expected_high"])
 
 
-def comparison(
+def auto_results_comparison(
     automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]
 ) -> list[dict[str, Any]]:
     """Per dataset the mean of `auto` over its splits, and beside it, where it was measured on these splits:
@@ -75,7 +75,7 @@ def comparison(
                 "runs": runs,
                 "default": _best_default(defaults, dataset, runs),
                 "tuned": _tuned_family(table, splits, dataset, numbers),
-                "published": published.best(dataset),
+                "published": published.best_published(dataset),
             }
         )
     return compared
@@ -115,7 +115,7 @@ def _tuned_family(
         }
         if sorted(tests, key=int) == list(numbers):
             mean = float(np.mean(list(tests.values())))
-            tuned.append((validation(row), _scored(method, mean, float(row["std"]))))
+            tuned.append((recipe_validation_score(row), _scored(method, mean, float(row["std"]))))
     return max(tuned, key=lambda pair: pair[0])[1] if tuned else None
 
 
@@ -123,20 +123,22 @@ def _scored(method: str, test: float, std: float) -> dict[str, Any]:
     return {"method": method, "test": test, "std": std}
 
 
-def reaches_default(row: dict[str, Any]) -> bool | None:
+def auto_reaches_default(row: dict[str, Any]) -> bool | None:
     """Whether `auto` is at or above the best default minus half its std, on the splits of both."""
     best = row["default"]
     return None if best is None else bool(best["auto"] >= best["test"] - best["std"] / 2)
 
 
-def reaches_published(row: dict[str, Any]) -> bool | None:
+def auto_reaches_published(row: dict[str, Any]) -> bool | None:
     """Whether `auto` is at or above the paper's best row of any method."""
     return None if row["published"] is None else row["auto"] >= row["published"][1].mean
 
 
-def section(automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]) -> str:
+def auto_results_section(
+    automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]
+) -> str:
     """The comparison, as Markdown."""
-    compared = comparison(automatic, defaults, table, splits)
+    compared = auto_results_comparison(automatic, defaults, table, splits)
     if not compared:
         return ""
     lines = [INTRODUCTION, *HEADER]
@@ -154,15 +156,15 @@ def section(automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[R
 def _summary(compared: Sequence[dict[str, Any]], automatic: Sequence[Row]) -> str:
     parts = []
     for text, reaches in (
-        ("at or above the best default model minus half its std", reaches_default),
-        ("at or above the best row of any method in the paper", reaches_published),
+        ("at or above the best default model minus half its std", auto_reaches_default),
+        ("at or above the best row of any method in the paper", auto_reaches_published),
     ):
         decided = [(row["dataset"], reaches(row)) for row in compared if reaches(row) is not None]
         below = [dataset for dataset, reached in decided if not reached]
         if decided:
             names = f" (not on {', '.join(below)})" if below else ""
             parts.append(f"{text} on {len(decided) - len(below)} of {len(decided)}{names}")
-    hits, runs = coverage(automatic)
+    hits, runs = auto_results_coverage(automatic)
     parts.append(f"the interval that it expects contains the test score in {hits} of {runs} runs")
     commits = sorted({row["commit"] for row in automatic})
     return f"`auto` is {'; '.join(parts)}. At commit {', '.join(commits)}."

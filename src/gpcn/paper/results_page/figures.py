@@ -15,7 +15,7 @@ COLOURS = dict(zip(METHODS, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#66666
 MARKS = dict(zip(METHODS, "osD^x", strict=True))
 
 
-def draw(dataset: str, table: Sequence[Row], path: Path) -> None:
+def draw_ablation(dataset: str, table: Sequence[Row], path: Path) -> None:
     """Test score against γ, depth and dropout, a line per method; the band is one deviation over splits."""
     with figure_at(path, 11, 3.6) as figure:
         for axes, (setting, values) in zip(figure.subplots(1, 3, sharey=True), SWEEPS.items(), strict=True):

@@ -14,7 +14,7 @@ from gpcn.paper.measurements import complexity, learned, operators, theory
 from gpcn.paper.measurements.ablation import FIGURES
 from gpcn.paper.reference import published
 from gpcn.paper.reference.published import DATASETS, TABLES, Table
-from gpcn.paper.reference.recipes import validation
+from gpcn.paper.reference.recipes import recipe_validation_score
 from gpcn.paper.results_page import automatic, figures
 from gpcn.paper.rows import Row
 
@@ -43,7 +43,7 @@ where an epoch takes two seconds: one split, 60 epochs). On pubmed SGC and APPNP
 """
 
 
-def save(folder: Path, page: Path | None = None, images: Path | None = None) -> Path:
+def save_page(folder: Path, page: Path | None = None, images: Path | None = None) -> Path:
     """From the tables in `folder` write the `page` and the figures it shows; beside the tables by default."""
     page, images = page or folder / "results.md", images or folder
     table = rows.read(folder / "reproduction.csv", rows.REPRODUCTION)
@@ -51,7 +51,7 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     drawn = []
     for name, dataset in FIGURES.items():
         if any(row["dataset"] == dataset and row["mean"] for row in ablation):
-            figures.draw(dataset, ablation, images / f"{name}.svg")
+            figures.draw_ablation(dataset, ablation, images / f"{name}.svg")
             drawn.append((dataset, os.path.relpath(images / f"{name}.svg", page.parent)))
     parts = [INTRODUCTION, *_tables(table), _against_paper(table), _against_best(table), _ablations(drawn)]
     variants = rows.read(folder / "variants.csv", rows.ABLATION)
@@ -60,7 +60,7 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     splits = rows.read(folder / "splits.csv", rows.SPLITS)
     automatic_runs = rows.read(folder / automatic.TABLE, automatic.COLUMNS)
     defaults = rows.read(folder / automatic.DEFAULTS_TABLE, automatic.DEFAULTS)
-    parts += [automatic.section(automatic_runs, defaults, table, splits)]
+    parts += [automatic.auto_results_section(automatic_runs, defaults, table, splits)]
     beyond = operators.section(rows.read(folder / operators.TABLE, rows.REPRODUCTION))
     parts += [f"## Beyond the paper: operators and blocks\n\n{beyond}" if beyond else ""]
     mixes = learned.section(rows.read(folder / "learned.csv", learned.COLUMNS))
@@ -76,7 +76,7 @@ def save(folder: Path, page: Path | None = None, images: Path | None = None) -> 
     return page
 
 
-def preferred_row(table: Sequence[Row], dataset: str, method: str) -> Row | None:
+def preferred_result_row(table: Sequence[Row], dataset: str, method: str) -> Row | None:
     """The row of the recipe that validation prefers, where it was measured on that dataset."""
     measured = [row for row in table if row["dataset"] == dataset and row["method"] == method and row["mean"]]
     return next((row for row in measured if row["chosen"]), measured[0] if measured else None)
@@ -96,7 +96,7 @@ def _grid(printed: Table, datasets: Sequence[str], table: Sequence[Row]) -> str:
     for method in (name for name in printed.methods if name in measured):
         cells = []
         for dataset in datasets:
-            paper = published.score(dataset, method)
+            paper = published.published_score(dataset, method)
             below = "" if paper is None else f"<br>paper {paper.mean:.2f} ± {paper.std:.2f}"
             cells.append(_cell(table, dataset, method) + below)
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
@@ -104,11 +104,11 @@ def _grid(printed: Table, datasets: Sequence[str], table: Sequence[Row]) -> str:
 
 
 def _cell(table: Sequence[Row], dataset: str, method: str) -> str:
-    row = preferred_row(table, dataset, method)
+    row = preferred_result_row(table, dataset, method)
     if row is None:
         unmeasured = [row for row in table if row["dataset"] == dataset and row["method"] == method]
         return (unmeasured[0]["status"].split(":")[0] or "–") if unmeasured else "–"
-    paper = published.score(dataset, method)
+    paper = published.published_score(dataset, method)
     text = _mean_and_std(row)
     return f"**{text}**" if paper is not None and float(row["mean"]) >= paper.mean else text
 
@@ -121,20 +121,20 @@ def _against_paper(table: Sequence[Row]) -> str:
     ]
     for dataset in DATASETS:
         for method in FAMILY:
-            row, paper = preferred_row(table, dataset, method), published.score(dataset, method)
+            row, paper = preferred_result_row(table, dataset, method), published.published_score(dataset, method)
             if row is None or paper is None:
                 continue
             recipes = [line for line in table if line["dataset"] == dataset and line["method"] == method]
             other = next((line for line in recipes if line["recipe"] != row["recipe"]), None)
             settings = " ".join(f"{key}={value}" for key, value in json.loads(row["settings"]).items())
             cells = [dataset, method, row["recipe"], _mean_and_std(row), f"{paper.mean:.2f} ± {paper.std:.2f}"]
-            cells += [verdict(float(row["mean"]), paper.mean, paper.std)]
+            cells += [verdict_against_paper(float(row["mean"]), paper.mean, paper.std)]
             cells += [f"{other['recipe']}: {_mean_and_std(other)}" if other and other["mean"] else "–", f"`{settings}`"]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n" if len(lines) > 3 else ""
 
 
-def verdict(mean: float, paper_mean: float, paper_std: float) -> str:
+def verdict_against_paper(mean: float, paper_mean: float, paper_std: float) -> str:
     """How a measured mean stands to the paper's."""
     if mean >= paper_mean:
         return "at or above"
@@ -159,11 +159,11 @@ def best_table(table: Sequence[Row]) -> str:
         "| --- | --- | ---: | --- | ---: | --- |",
     ]
     for dataset in DATASETS:
-        family = [row for row in (preferred_row(table, dataset, method) for method in FAMILY) if row is not None]
-        best = published.best(dataset)
+        family = [row for row in (preferred_result_row(table, dataset, method) for method in FAMILY) if row is not None]
+        best = published.best_published(dataset)
         if not family or best is None:
             continue
-        row, top = max(family, key=validation), max(family, key=lambda member: float(member["mean"]))
+        row, top = max(family, key=recipe_validation_score), max(family, key=lambda member: float(member["mean"]))
         method, score = best
         difference = float(row["mean"]) - score.mean
         other = "the same" if top is row else f"{top['method']} {_mean_and_std(top)}"
@@ -203,7 +203,7 @@ def _variants(table: Sequence[Row]) -> str:
 def _theory(bounds: Sequence[Row], images: Path, page: Path) -> str:
     if not any(row["corrected"] for row in bounds):
         return ""
-    theory.draw(bounds, images / "theory.svg")
+    theory.draw_bound_against_gap(bounds, images / "theory.svg")
     link = os.path.relpath(images / "theory.svg", page.parent)
     return f"## Bound against gap\n\n{theory.section(bounds)}\n![Bound against gap]({link})\n"
 

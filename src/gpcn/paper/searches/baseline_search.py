@@ -20,10 +20,10 @@ from gpcn.paper.searches.plans import (
     Choices,
     Plan,
     Settings,
-    draw,
-    mutate,
-    relevant_choices,
-    relevant_names,
+    draw_recipe_settings,
+    mutate_recipe_settings,
+    relevant_setting_choices,
+    relevant_setting_names,
 )
 from gpcn.paper.searches.scoring import Scorer, SearchResult
 
@@ -116,7 +116,7 @@ AS_ITS_AUTHORS: dict[str, Settings] = {"gprgnn": {"theta_decay": 0.0}}
 """What holds for all configurations of a method: GPR-GNN trains its coefficients without weight decay."""
 
 
-def baseline_plan(model: str, dataset: str, nodes: int) -> Plan:
+def baseline_search_plan(model: str, dataset: str, nodes: int) -> Plan:
     """The plan for a graph of that size, the same for all methods but the exceptions."""
     if model not in METHODS or dataset not in DATASETS:
         return BEYOND_PLANS.get((model, dataset)) or _beyond_the_paper(model, nodes)
@@ -137,18 +137,18 @@ def search_baseline(model: str, scorer: Scorer) -> SearchResult:
     """Find settings for `model` by the plan of `scorer`."""
     plan, rng = scorer.plan, np.random.default_rng(crc32(f"{model}|{scorer.dataset}|authors".encode()))
     fixed: Settings = {"patience": PATIENCE, **AS_ITS_AUTHORS.get(model, {})}
-    if "hidden" in relevant_names(model):
+    if "hidden" in relevant_setting_names(model):
         fixed["hidden"] = 64
     if plan.epochs == VERY_LARGE_PLAN.epochs:
         fixed["epochs"] = 2 * plan.epochs
     spaces = {setting.name: setting.space for setting in zoo.entry(model).hyperparameters if setting.space}
-    choices = plan.choices(relevant_choices(model, {**spaces, **SPACE}))
+    choices = plan.choices(relevant_setting_choices(model, {**spaces, **SPACE}))
     tried = [fixed, *(fixed | start for start in AUTHORS[model])]
     if (model, scorer.dataset) in AS_THE_FAMILY:
         tried.append(fixed | AS_THE_FAMILY[model, scorer.dataset])
-    tried += [fixed | draw(choices, rng) for _ in range(plan.draws)]
+    tried += [fixed | draw_recipe_settings(choices, rng) for _ in range(plan.draws)]
     parents = [scored.settings for scored in scorer.rank(model, tried, plan.first)[:3]]
-    tried += [mutate(parents[i % 3], choices, rng) for i in range(plan.mutations)]
+    tried += [mutate_recipe_settings(parents[i % 3], choices, rng) for i in range(plan.mutations)]
     ranked = scorer.rank(model, tried, plan.first)
     if plan.finalists:
         finalists = [scored.settings for scored in ranked[: plan.finalists]]

@@ -13,17 +13,17 @@ from zlib import crc32
 import numpy as np
 
 from gpcn.nn.zoo import FAMILY
-from gpcn.paper.reference.recipes import printed
+from gpcn.paper.reference.recipes import printed_settings
 from gpcn.paper.searches.plans import (
     FAMILY_SPACE,
     NEARLY_LINK,
     STARTS_OF_THETA,
     Choices,
     Settings,
-    draw,
-    mutate,
-    relevant_choices,
-    relevant_names,
+    draw_recipe_settings,
+    mutate_recipe_settings,
+    relevant_setting_choices,
+    relevant_setting_names,
 )
 from gpcn.paper.searches.scoring import Scored, Scorer, SearchResult
 from gpcn.training.config import TrainConfig
@@ -39,25 +39,27 @@ class FamilySearch:
     def _first_round(self, model: str) -> SearchResult:
         plan, rng, choices = self.plan, self._rng(model), self._choices(model)
         rank = self.scorer.rank
-        base = printed(model, self.scorer.dataset) or {}
+        base = printed_settings(model, self.scorer.dataset) or {}
         starts: list[Settings] = [{**base, "normalize_features": value} for value in (False, True)]
         narrow: Settings = {"hidden": plan.width} if plan.width else {}
         tried = [
             *starts,
-            *(mutate(starts[1] | narrow, choices, rng) for _ in range(plan.mutations)),
-            *(plan.fitted(draw(choices, rng)) for _ in range(plan.draws)),
+            *(mutate_recipe_settings(starts[1] | narrow, choices, rng) for _ in range(plan.mutations)),
+            *(plan.fitted(draw_recipe_settings(choices, rng)) for _ in range(plan.draws)),
         ]
         parents = [plan.fitted(scored.settings) for scored in rank(model, tried, plan.first)[:3]]
-        more = [mutate(parents[i % 3], choices, rng) for i in range(plan.mutations)]
+        more = [mutate_recipe_settings(parents[i % 3], choices, rng) for i in range(plan.mutations)]
         related = [
-            plan.fitted(_translated(model, printed(other, self.scorer.dataset) or {}) | {"normalize_features": True})
+            plan.fitted(
+                _translated(model, printed_settings(other, self.scorer.dataset) or {}) | {"normalize_features": True}
+            )
             for other in FAMILY
             if other != model
         ]
         if "mu" in choices:
             related.append(plan.fitted(NEARLY_LINK))
         siblings = [scored.settings for scored in rank(model, related, plan.first)]
-        more += siblings + [mutate(siblings[0], choices, rng) for _ in range(plan.of_siblings)]
+        more += siblings + [mutate_recipe_settings(siblings[0], choices, rng) for _ in range(plan.of_siblings)]
         ours = [settings for settings in tried + more if settings not in starts]
         finalists = [scored.settings for scored in rank(model, ours, plan.first)[: plan.finalists]]
         return SearchResult(rank(model, finalists, plan.last, long=True)[0], tuple(ours))
@@ -74,15 +76,15 @@ class FamilySearch:
         ]
         tried = [*first.tried, *others]
         parents = [scored.settings for scored in rank(model, tried, plan.first)[:3]]
-        tried += [mutate(parents[i % 3], choices, rng, 1 + i % 2) for i in range(plan.refinements)]
+        tried += [mutate_recipe_settings(parents[i % 3], choices, rng, 1 + i % 2) for i in range(plan.refinements)]
         finalists = [scored.settings for scored in rank(model, tried, plan.first)[: plan.finalists]]
         final = rank(model, [first.best.settings, *finalists], plan.decisive, long=True)
         return SearchResult(final[0], tuple(tried))
 
     def open_settings(self, model: str) -> SearchResult:
         """What serves best where the paper's settings say nothing: feature scale, start of `θ`, direction of edges."""
-        rank, base = self.scorer.rank, printed(model, self.scorer.dataset) or {}
-        starts = STARTS_OF_THETA if "adaptive" in relevant_names(model) else ()
+        rank, base = self.scorer.rank, printed_settings(model, self.scorer.dataset) or {}
+        starts = STARTS_OF_THETA if "adaptive" in relevant_setting_names(model) else ()
         tried: list[Settings] = [
             {"normalize_features": value, **({"gamma": gamma} if gamma else {})}
             for value in (False, True)
@@ -101,7 +103,7 @@ class FamilySearch:
         return SearchResult(Scored(chosen, final.rule, final.score), tuple(tried))
 
     def _choices(self, model: str) -> Choices:
-        return self.plan.choices(relevant_choices(model, FAMILY_SPACE))
+        return self.plan.choices(relevant_setting_choices(model, FAMILY_SPACE))
 
     def _rng(self, model: str, *more: str) -> np.random.Generator:
         return np.random.default_rng(crc32("|".join((model, self.scorer.dataset, *more)).encode()))
@@ -109,7 +111,7 @@ class FamilySearch:
 
 def _translated(model: str, settings: Settings) -> Settings:
     """The settings of another model of the family: one polynomial of the adjacency may suit them all."""
-    names = relevant_names(model)
+    names = relevant_setting_names(model)
     start: Settings = {"adaptive": "relative"} if "adaptive" in names else {}
     return start | {name: value for name, value in settings.items() if name in names}
 
@@ -117,4 +119,4 @@ def _translated(model: str, settings: Settings) -> Settings:
 def _explicit(model: str, settings: Settings) -> Settings:
     """With the defaults of `model`, which another model may not share."""
     config = TrainConfig.of(model, **settings)
-    return {name: config[name] for name in (*FAMILY_SPACE, "adaptive") if name in relevant_names(model)}
+    return {name: config[name] for name in (*FAMILY_SPACE, "adaptive") if name in relevant_setting_names(model)}

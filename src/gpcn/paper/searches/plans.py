@@ -28,7 +28,7 @@ FAMILY_SPACE: Choices = COMMON | {
     "mu": (0.1, 0.5, 0.9, 0.99),
     "link_decay": (-1.0, 1e-2, 5e-2),
 }
-"""What our search of the family draws from; `reference.recipes.space` is the paper's own grid."""
+"""What our search of the family draws from; `reference.recipes.paper_grid` is the paper's own grid."""
 STARTS_OF_THETA = (1.0, 2.0**-2, 2.0**-4)
 """Where `θ` may start at the paper's settings, which do not say: at GPCN's coefficients with one of these `γ`."""
 NEARLY_LINK: Settings = {
@@ -111,7 +111,7 @@ LARGE = 5000  # nodes; above it width 512 costs minutes a split, so the search o
 VERY_LARGE = 15_000  # nodes; above it so much that the search of ours stays narrow
 
 
-def family_plan(nodes: int) -> Plan:
+def family_search_plan(nodes: int) -> Plan:
     """The plan for a graph of that size."""
     if nodes < SMALL:
         return SMALL_FAMILY_PLAN
@@ -120,7 +120,7 @@ def family_plan(nodes: int) -> Plan:
     return LARGE_FAMILY_PLAN if nodes > LARGE else FAMILY_PLAN
 
 
-def relevant_names(model: str) -> set[str]:
+def relevant_setting_names(model: str) -> set[str]:
     """The settings that mean something to `model`."""
     names = setting_names(model)
     if "mu" not in names:
@@ -128,18 +128,18 @@ def relevant_names(model: str) -> set[str]:
     return names
 
 
-def relevant_choices(model: str, choices: Choices) -> Choices:
+def relevant_setting_choices(model: str, choices: Choices) -> Choices:
     """Those of `choices` that mean something to `model`."""
-    names = relevant_names(model)
+    names = relevant_setting_names(model)
     return {name: values for name, values in choices.items() if name in names}
 
 
-def draw(choices: Choices, rng: np.random.Generator) -> Settings:
+def draw_recipe_settings(choices: Choices, rng: np.random.Generator) -> Settings:
     """A value for every setting of `choices`, at random."""
     return {name: values[rng.integers(len(values))] for name, values in choices.items()}
 
 
-def mutate(settings: Settings, choices: Choices, rng: np.random.Generator, count: int = 2) -> Settings:
+def mutate_recipe_settings(settings: Settings, choices: Choices, rng: np.random.Generator, count: int = 2) -> Settings:
     """`settings` with `count` of them drawn anew from `choices`."""
     names = list(rng.choice(list(choices), size=count, replace=False))
-    return settings | draw({str(name): choices[str(name)] for name in names}, rng)
+    return settings | draw_recipe_settings({str(name): choices[str(name)] for name in names}, rng)

@@ -21,15 +21,15 @@ from gpcn.nn.zoo import FAMILY
 from gpcn.paper.evaluations import Evaluations, Progress, load_once
 from gpcn.paper.reference.published import DATASETS
 from gpcn.paper.reference.recipes import Recipe
-from gpcn.paper.searches.baseline_search import baseline_plan, search_baseline
+from gpcn.paper.searches.baseline_search import baseline_search_plan, search_baseline
 from gpcn.paper.searches.family_search import FamilySearch
-from gpcn.paper.searches.plans import Settings, family_plan
+from gpcn.paper.searches.plans import Settings, family_search_plan
 from gpcn.paper.searches.scoring import Scored, Scorer
 
 LENGTH: Settings = {"epochs": 300, "patience": 60}  # of the trainings that follow, as for the finalists
 
 
-def find_all(
+def find_all_recipes(
     datasets: Iterable[str],
     models: Sequence[str],
     path: Path,
@@ -78,7 +78,7 @@ def find_recipes(model: str, dataset: str, evaluations: Evaluations, progress: P
     if model in FAMILY and dataset in DATASETS:
         return _find_family(model, dataset, evaluations, progress)
     graph = load_once(dataset)
-    plan = baseline_plan(model, dataset, graph.num_nodes)
+    plan = baseline_search_plan(model, dataset, graph.num_nodes)
     plan = replace(plan, decisive=tuple(split for split in plan.decisive if split < len(graph.splits)))
     result = search_baseline(model, Scorer(dataset, plan, evaluations, progress))
     how = f"best of {len(result.tried)} configurations on split(s) {_range(plan.first)}, at most {plan.epochs} epochs"
@@ -89,7 +89,7 @@ def find_recipes(model: str, dataset: str, evaluations: Evaluations, progress: P
 
 def _find_family(model: str, dataset: str, evaluations: Evaluations, progress: Progress | None) -> list[Recipe]:
     graph = load_once(dataset)
-    plan = family_plan(graph.num_nodes)
+    plan = family_search_plan(graph.num_nodes)
     search = FamilySearch(Scorer(dataset, plan, evaluations, progress), directed=graph.directed)
     ours, paper = search.second_round(model), search.open_settings(model)
     splits = f"by crossed validation score on splits {_range(plan.decisive)}"

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
-from gpcn.preparation.symbols import Levels
-from gpcn.training.predictions.fitted import match_features
+from gpcn.preparation.text_encoders import Levels
+from gpcn.training.predictions.fitted import match_trained_features
 from gpcn.training.runs.profile import degree_counts
 from gpcn.training.runs.run import Run
 
@@ -48,7 +48,7 @@ def measure_drift(
         4-7, ... links, `before` and `now`), `classes` (stability index, and the shares of training labels, of
         predictions then and now).
     """
-    run, (matched, _) = runs[0], match_features(runs[0], graph)
+    run, (matched, _) = runs[0], match_trained_features(runs[0], graph)
     unseen = _unseen_levels(run, matched)
     outside = None if profile["features"] is None else _outside(run, matched, profile["features"])
     links = {"before": list(profile["degrees"]), "now": degree_counts(graph).tolist()}

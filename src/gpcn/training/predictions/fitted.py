@@ -39,10 +39,10 @@ class Fitted:
     @classmethod
     def of(cls, run: Run, graph: Graph, dtype: torch.dtype = torch.float32) -> Fitted:
         """Match the features of `graph` with those trained on; what its own labels are does not matter."""
-        graph, notes = match_features(run, graph)
+        graph, notes = match_trained_features(run, graph)
         blank = replace(graph, labels=np.full(graph.num_nodes, UNKNOWN), splits=(), label_names=run.label_names())
         structure = run.structure()
-        blank, more = match_relations(blank, structure.relations, noted=_reads_types(run))
+        blank, more = match_trained_relations(blank, structure.relations, noted=_reads_types(run))
         problem = Problem.prepared(blank, run.config, dtype=dtype, structure=structure)
         notes = [*run.notes, *notes, *more]
         return cls(run, graph, problem, _training_rows(run, graph), tuple(notes))
@@ -67,7 +67,7 @@ class Fitted:
         return model.to(self.problem.dtype).eval()
 
 
-def match_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
+def match_trained_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
     """`graph` with the columns the run was trained on, matched by name where both have names."""
     trained, given = run.graph["feature_names"], graph.feature_names
     other = _prepared_otherwise(run, graph)
@@ -107,7 +107,7 @@ def _reads_types(run: Run) -> bool:
     return any(":" in str(settings.get(name, "")) for name in ("operators", "link_operators"))
 
 
-def match_relations(graph: Graph, trained: tuple[str, ...], *, noted: bool = True) -> tuple[Graph, list[str]]:
+def match_trained_relations(graph: Graph, trained: tuple[str, ...], *, noted: bool = True) -> tuple[Graph, list[str]]:
     """`graph` with the types of links trained on; one that no link has any more is empty. Notes say what differs."""
     if not trained:
         return graph, []

@@ -151,7 +151,7 @@ def predict(
     )
 
 
-def formula_note(predictions: Predictions, path: Path) -> str | None:
+def spreadsheet_formula_note(predictions: Predictions, path: Path) -> str | None:
     """A note where a spreadsheet that opens the CSV at `path` would run some of its cells."""
     texts = [*predictions.node_ids, *predictions.predicted] if path.suffix.lower() == ".csv" else []
     count = count_formulas(texts)

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
-from gpcn.training.processes.ahead import seconds_to_start
+from gpcn.training.processes.prestarted import seconds_to_start
 from gpcn.training.processes.workers import Crew, Message, Send
 
 SMALL = 2_000_000_000  # multiply-adds of one pass up to which one thread per split serves best
@@ -25,20 +25,20 @@ SECONDS_BETWEEN_COLLECTIONS = 0.1  # seconds
 Tick = tuple[int, int, int, float, float]  # split, epoch, epochs, validation loss, validation score
 
 
-def threads_for(graph: Graph, config: TrainConfig) -> int:
+def threads_per_split(graph: Graph, config: TrainConfig) -> int:
     """Threads per split, by the size of the work alone, so that results do not depend on the number of jobs."""
     hidden = int(config.hyperparameters.get("hidden", 16))
     work = graph.num_nodes * hidden * max(hidden, graph.num_classes) + graph.adjacency.nnz * hidden
     return 1 if work < SMALL else max(1, (os.cpu_count() or 1))
 
 
-def jobs_for(wanted: int | None, splits: int, threads: int) -> int:
+def jobs_for_splits(wanted: int | None, splits: int, threads: int) -> int:
     """How many splits to run at once."""
     fit = max(1, (os.cpu_count() or 1) // threads)
     return max(1, min(splits, wanted if wanted is not None else fit))
 
 
-def run_all(
+def train_splits(
     graph: Graph,
     config: TrainConfig,
     splits: Iterable[int],
@@ -131,7 +131,7 @@ class _Work:
     def finish(self, splits: list[int], at_once: bool) -> dict[int, dict[str, Any]]:
         import torch
 
-        from gpcn.training.runs.splitrun import run_split
+        from gpcn.training.runs.split_run import run_split
 
         self.waiting, self.always = deque(splits), at_once
         report = None if self.tick is None else _reporter(self.tick)
@@ -190,7 +190,7 @@ def _helper(graph: Graph) -> Callable[..., dict[str, Any]]:
     """In another process: what trains a split of `graph`."""
     import torch
 
-    from gpcn.training.runs.splitrun import run_split
+    from gpcn.training.runs.split_run import run_split
 
     def help_with(
         send: Send, config: TrainConfig, number: int, folder: Path | None, threads: int, options: dict[str, Any]

@@ -21,7 +21,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Literal
 
 from gpcn.errors import TrainingError
-from gpcn.training.processes import ahead
+from gpcn.training.processes import prestarted
 
 DIED = "a worker process died (killed, or out of memory); what was finished is kept, run the same command to go on"
 Send = Callable[[Any], None]
@@ -91,7 +91,7 @@ def start_process(target: Callable[..., None], *about: Any) -> tuple[BaseProcess
     and can be interrupted.
     """
     with interrupts_deferred():
-        process, pipe = ahead.take() or ahead.spawn(_begin, ahead=False)
+        process, pipe = prestarted.take_prestarted() or prestarted.spawn(_begin, ahead=False)
     try:
         with _dying():
             pipe.send((target, about))
@@ -103,10 +103,10 @@ def start_process(target: Callable[..., None], *about: Any) -> tuple[BaseProcess
     return process, pipe
 
 
-def start_ahead(count: int) -> None:
+def prestart_workers(count: int) -> None:
     """Start processes that others will want soon: `start_process` takes them."""
     with interrupts_deferred():
-        ahead.start(count, _begin)
+        prestarted.prestart(count, _begin)
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def interrupts_deferred() -> Iterator[None]:
             signal.raise_signal(waiting[0])
 
 
-def die_with(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """End this process when its parent is killed, so that no orphan writes into a run that somebody else took over."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -151,10 +151,10 @@ def _dying() -> Iterator[None]:
 
 
 def _begin(pipe: Any, parent: int, before_need: bool) -> None:
-    die_with(parent)
+    end_with_parent(parent)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a fork has the handlers of its parent
     if before_need:
-        import gpcn.training.runs.splitrun  # noqa: F401, and PyTorch with it
+        import gpcn.training.runs.split_run  # noqa: F401, and PyTorch with it
     with suppress(EOFError):
         target, about = pipe.recv()
         target(pipe, *about)

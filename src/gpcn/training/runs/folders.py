@@ -16,7 +16,7 @@ KINDS = {
 }
 
 
-def refuse_other_kinds(folder: Path, *allowed: str) -> None:
+def refuse_folder_of_other_kind(folder: Path, *allowed: str) -> None:
     """Refuse a folder that holds something else than what has one of the files `allowed`."""
     for file, kind in KINDS.items():
         if file not in allowed and (folder / file).exists():
@@ -33,11 +33,11 @@ def runs_in(folder: Path) -> list[Path]:
     return sorted(inner for inner in folder.iterdir() if is_run(inner)) if folder.is_dir() else []
 
 
-def with_relative_paths(source: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
+def with_paths_beside(source: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
     """`source` with where its files lie as seen from `folder`, which stays true when both are moved together."""
     if source is None:
         return None
-    current = followed(source, folder)
+    current = resolved_paths(source, folder)
     beside = {
         key: os.path.relpath(current[key], folder.resolve())
         for key in ("graph", "nodes")
@@ -46,7 +46,7 @@ def with_relative_paths(source: dict[str, Any] | None, folder: Path) -> dict[str
     return {**current, "beside": beside}
 
 
-def followed(source: dict[str, Any], folder: Path) -> dict[str, Any]:
+def resolved_paths(source: dict[str, Any], folder: Path) -> dict[str, Any]:
     """`source` with the paths that hold now: where a file is missing, the one at the same path relative to `folder`."""
     beside = source.get("beside") or {}
     moved = {

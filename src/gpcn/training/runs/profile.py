@@ -36,7 +36,7 @@ def profile_of(graph: Graph) -> dict[str, Any]:
     }
 
 
-def check_sizes(about: Mapping[str, Any], where: str) -> None:
+def check_profile_sizes(about: Mapping[str, Any], where: str) -> None:
     """Refuse a profile that is not about as many classes and features as the graph has."""
     profile = about.get("profile")
     if profile is None:

@@ -19,7 +19,7 @@ from gpcn.files.schema import (
     record,
     text,
 )
-from gpcn.training.runs.profile import check_profile, check_sizes
+from gpcn.training.runs.profile import check_profile, check_profile_sizes
 from gpcn.utils.types import METRICS, ROLES
 
 _names = optional(list_of(name))
@@ -71,17 +71,17 @@ _graph = fields(
 )
 
 
-def check_config(payload: Any, where: str) -> None:
+def check_run_record(payload: Any, where: str) -> None:
     """`config.json`: configuration, graph, and the checksums of the files beside it."""
     fields({"format": anything, "config": record, "graph": _graph}, {"files": _digests})(payload, where)
     about = payload["graph"]
     for names, size in (("label_names", "classes"), ("feature_names", "features")):
         if about[names] is not None and len(about[names]) != about[size]:
             raise ValueError(f"graph.{names} has {len(about[names])} entries; expected {about[size]}")
-    check_sizes(about, "graph.profile")
+    check_profile_sizes(about, "graph.profile")
 
 
-def check_result(payload: Any, where: str) -> None:
+def check_result_record(payload: Any, where: str) -> None:
     """A split's `result.json`: whose it is, its scores, and the checksums of the files beside it."""
     fields({"owner": text, "result": fields({"metrics": fields(dict.fromkeys(ROLES, record))})})(payload, where)
     support = payload["result"]["metrics"]["test"].get("support")
@@ -115,13 +115,13 @@ _header = {"format": anything, "owner": text, "tensors": text, "sha256": text}
 METADATA = "metadata"
 
 
-def check_header(payload: Any, where: str) -> None:
+def check_tensor_header(payload: Any, where: str) -> None:
     """The file that names the tensors of a checkpoint or model, with `metadata` beside them."""
     fields(_header)(payload, where)
-    record(metadata_of(payload), METADATA)
+    record(tensor_metadata(payload), METADATA)
 
 
-def metadata_of(header: dict[str, Any]) -> Any:
+def tensor_metadata(header: dict[str, Any]) -> Any:
     """What is kept beside tensors: the one field more than every header has, which earlier versions named otherwise."""
     others = header.keys() - _header.keys()
     if len(others) != 1:

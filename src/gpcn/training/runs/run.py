@@ -29,9 +29,9 @@ from gpcn.files.sealed import FORMAT, check_file, read_sealed
 from gpcn.preparation.preparation import Preparation
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
-from gpcn.training.runs.records import check_config
-from gpcn.training.runs.splitrun import read_outcome, split_key
-from gpcn.training.scores.comparison import rarer_class
+from gpcn.training.runs.records import check_run_record
+from gpcn.training.runs.split_run import read_split_outcome, split_key
+from gpcn.training.scores.comparison import rarer_class_of_splits
 from gpcn.training.scores.evaluation import summarize
 
 
@@ -54,7 +54,7 @@ class Run:
             raise CheckpointError(
                 f"{path} is not a run: it has no config.json; expected a folder written by gpcn train"
             )
-        payload = read_sealed(file, check_config, "it cannot be used")
+        payload = read_sealed(file, check_run_record, "it cannot be used")
         try:
             config = TrainConfig.from_json(payload["config"])
             if payload["graph"].get("preparation") is not None:
@@ -96,11 +96,13 @@ class Run:
         """The summary over all finished splits, or over some."""
         chosen = self.finished() if only is None else only
         outcomes = [self.outcome(number) for number in chosen]
-        return summary(self.config, self.graph, [outcome["result"] for outcome in outcomes if outcome is not None])
+        return summarize_run(
+            self.config, self.graph, [outcome["result"] for outcome in outcomes if outcome is not None]
+        )
 
     def outcome(self, number: int) -> dict[str, Any] | None:
         """What split `number` says of itself, checked: its `result`, and the checksums of its `files`."""
-        outcome = read_outcome(self.folder(number), self.key(number))
+        outcome = read_split_outcome(self.folder(number), self.key(number))
         if outcome is None:
             return None
         classes = len(outcome["result"]["metrics"]["test"]["support"])
@@ -136,7 +138,9 @@ class Run:
         if int(self.graph["classes"]) != 2:
             return None
         stored = self.graph.get("positive")
-        return int(stored) if stored in (0, 1) else rarer_class(self.result()["splits"])  # older runs do not say so
+        return (
+            int(stored) if stored in (0, 1) else rarer_class_of_splits(self.result()["splits"])
+        )  # older runs do not say so
 
     def node_ids(self) -> list[str] | None:
         """The names of the nodes trained on, where they had any."""
@@ -159,7 +163,7 @@ class Run:
         return tuple(self.graph["label_names"] or (str(number) for number in range(int(self.graph["classes"]))))
 
 
-def summary(config: TrainConfig, graph: dict[str, Any], splits: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize_run(config: TrainConfig, graph: dict[str, Any], splits: list[dict[str, Any]]) -> dict[str, Any]:
     """Mean and deviation over splits, every single value kept."""
     test_mean, test_std = summarize([split["test"] for split in splits])
     val_mean, _ = summarize([split["val"] for split in splits])

@@ -22,19 +22,19 @@ from gpcn.graph import Graph
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
-from gpcn.training.runs.folders import refuse_other_kinds, with_relative_paths
+from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
 from gpcn.training.runs.profile import profile_of
 from gpcn.training.runs.run import Run
 
 
-def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
+def describe_graph(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
     """What a run must know of its graph."""
     structure = Structure.of(graph)
     return {
         "name": graph.name,
         "metric": graph.metric,
         "fingerprint": graph.fingerprint(),
-        "names": names_digest(graph),
+        "names": graph_names_digest(graph),
         "nodes": graph.num_nodes,
         "features": graph.num_features,
         "classes": graph.num_classes,
@@ -48,15 +48,15 @@ def describe(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def names_digest(graph: Graph) -> str:
+def graph_names_digest(graph: Graph) -> str:
     """A checksum of all that is called something in `graph`: nodes, classes, features."""
     names = [graph.node_ids, graph.label_names, graph.feature_names]
     return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
-def open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
+def open_or_create_run(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
     """The run in `path`, checked to be of this graph and configuration; a new one where there is none."""
-    refuse_other_kinds(path, "config.json")
+    refuse_folder_of_other_kind(path, "config.json")
     if (path / "config.json").exists():
         run = Run.open(path)
         if run.config.canonical() != config.canonical():
@@ -65,11 +65,11 @@ def open_or_create(path: Path, graph: Graph, config: TrainConfig, source: dict[s
         _check_same_graph(run, graph)
         _tidy(path)
         return _moved(run, source)
-    described = describe(graph, with_relative_paths(source, path)) | {"profile": profile_of(graph)}
-    return create(path, config, json.loads(json.dumps(described)), graph.node_ids)
+    described = describe_graph(graph, with_paths_beside(source, path)) | {"profile": profile_of(graph)}
+    return create_run(path, config, json.loads(json.dumps(described)), graph.node_ids)
 
 
-def create(path: Path, config: TrainConfig, about: dict[str, Any], node_ids: Sequence[str] | None = None) -> Run:
+def create_run(path: Path, config: TrainConfig, about: dict[str, Any], node_ids: Sequence[str] | None = None) -> Run:
     """A new run of a graph that `about` describes."""
     write_json(path / "environment.json", _environment())
     (path / "node_ids.npz").unlink(missing_ok=True)  # of a run that was killed before it began
@@ -81,7 +81,7 @@ def create(path: Path, config: TrainConfig, about: dict[str, Any], node_ids: Seq
     return run
 
 
-def name_nodes(run: Run, node_ids: Sequence[str]) -> Run:
+def add_node_names(run: Run, node_ids: Sequence[str]) -> Run:
     """The run with the names of its nodes, which were not at hand when it was created."""
     write_node_ids(node_ids, run.path / "node_ids.npz")
     named = replace(run, files={**run.files, "node_ids.npz": file_digest(run.path / "node_ids.npz")})
@@ -90,7 +90,7 @@ def name_nodes(run: Run, node_ids: Sequence[str]) -> Run:
 
 
 def _check_same_graph(run: Run, graph: Graph) -> None:
-    about = json.loads(json.dumps(describe(graph, None)))
+    about = json.loads(json.dumps(describe_graph(graph, None)))
     if any(run.graph.get(key) != about[key] for key in ("fingerprint", "metric", "classes", "features")):
         raise ConfigError(f"{run.path} was trained on another graph than this {graph.name}; choose another --out")
     ids = None if graph.node_ids is None else list(graph.node_ids)
@@ -109,7 +109,7 @@ def _check_same_graph(run: Run, graph: Graph) -> None:
 
 def _moved(run: Run, source: dict[str, Any] | None) -> Run:
     """The run, which from now on finds its graph where it was found this time."""
-    current = json.loads(json.dumps(with_relative_paths(source, run.path)))
+    current = json.loads(json.dumps(with_paths_beside(source, run.path)))
     if current is None or current == run.graph.get("source"):
         return run
     found_here = replace(run, graph={**run.graph, "source": current})

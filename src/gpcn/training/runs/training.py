@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.files.locking import locked
+from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
 from gpcn.training.processes import parallel
 from gpcn.training.processes.parallel import Helpers, Tick
-from gpcn.training.runs.run import Run, summary
-from gpcn.training.runs.run_creation import describe, open_or_create
+from gpcn.training.runs.run import Run, summarize_run
+from gpcn.training.runs.run_creation import describe_graph, open_or_create_run
 
-__all__ = ["Run", "check_splits", "train"]
+__all__ = ["Run", "check_split_numbers", "train"]
 
 
 def train(
@@ -56,29 +56,29 @@ def train(
         raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, such as gpcn.load gives")
     if not isinstance(config, TrainConfig):
         raise ConfigError(f"config is {config!r:.80}; expected a TrainConfig, such as TrainConfig.of('gpcn')")
-    numbers = check_splits(graph, splits)
+    numbers = check_split_numbers(graph, splits)
     kind = choose_device(device).type
-    threads = parallel.threads_for(graph, config)
+    threads = parallel.threads_per_split(graph, config)
     options: dict[str, Any] = {"threads": threads, "device": kind, "save_every": save_every, "tick": tick}
     options |= {"helpers": helpers, "at_once": jobs is not None}
     if out is None:
         no_folders: dict[int, Path | None] = dict.fromkeys(numbers)
-        many = parallel.jobs_for(jobs, len(numbers), threads)
-        outcomes = parallel.run_all(graph, config, numbers, no_folders, jobs=many, **options)
-        return summary(config, describe(graph, source), [outcomes[number] for number in numbers])
+        many = parallel.jobs_for_splits(jobs, len(numbers), threads)
+        outcomes = parallel.train_splits(graph, config, numbers, no_folders, jobs=many, **options)
+        return summarize_run(config, describe_graph(graph, source), [outcomes[number] for number in numbers])
     path = Path(out)
-    with locked(path):
-        run = open_or_create(path, graph, config, source)
+    with locked_folder(path):
+        run = open_or_create_run(path, graph, config, source)
         missing = [number for number in numbers if run.outcome(number) is None]
-        many = parallel.jobs_for(jobs, len(missing), threads)
+        many = parallel.jobs_for_splits(jobs, len(missing), threads)
         folders: dict[int, Path | None] = {number: run.folder(number) for number in missing}
         if missing:
-            parallel.run_all(graph, config, missing, folders, jobs=many, identity=run.identity, **options)
+            parallel.train_splits(graph, config, missing, folders, jobs=many, identity=run.identity, **options)
         write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
         return run.result(numbers)
 
 
-def check_splits(graph: Graph, splits: Sequence[int] | None) -> list[int]:
+def check_split_numbers(graph: Graph, splits: Sequence[int] | None) -> list[int]:
     """The numbers of the splits that are meant, all of them by default."""
     if not graph.splits:
         raise DataError(f"{graph.name} has no splits; add a split column, or random ones with --random-splits 5")

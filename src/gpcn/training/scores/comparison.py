@@ -42,7 +42,7 @@ def compare_finished(results: list[dict[str, Any]], positive: int | None = None)
     return {"graph": results[0]["graph"], "metric": metric, **_ranked(results, metric, share, positive)}
 
 
-def rarer_class(splits: list[dict[str, Any]]) -> int | None:
+def rarer_class_of_splits(splits: list[dict[str, Any]]) -> int | None:
     """Of two classes the rarer one among the nodes of a run's finished splits; `None` with more classes."""
     parts = [split["metrics"][role]["support"] for split in splits for role in ("train", "val", "test")]
     counts = np.sum(parts, axis=0)
@@ -81,7 +81,7 @@ def majority_result(results: list[dict[str, Any]], metric: str, positive: int | 
     """As `train` gives it, for all splits that some model has; nothing is trained."""
     finished = {split["split"]: split["metrics"] for result in results for split in result["splits"]}
     if positive is None:
-        positive = rarer_class(results[0]["splits"])
+        positive = rarer_class_of_splits(results[0]["splits"])
     splits = []
     for number, parts in sorted(finished.items()):
         train = np.array(parts["train"]["support"])

@@ -27,7 +27,9 @@ def evaluate(
     predicted = probabilities.argmax(axis=1)
     confusion = np.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, classes)
     hits, given, chosen = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-    shares: dict[str, float | None] = {name: metrics.share(probabilities, labels, name, positive) for name in METRICS}
+    shares: dict[str, float | None] = {
+        name: metrics.metric_share(probabilities, labels, name, positive) for name in METRICS
+    }
     present = (given + chosen) > 0
     f1 = 2 * hits[present] / (given + chosen)[present]
     value = shares[metric]

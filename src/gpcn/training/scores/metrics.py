@@ -76,7 +76,7 @@ def definition(name: str) -> MetricDefinition:
     return _DEFINITIONS[name]
 
 
-def check_fits(name: str, num_classes: int) -> None:
+def check_metric_fits(name: str, num_classes: int) -> None:
     """Refuse an unknown metric, and a graph with nothing to tell apart."""
     if num_classes < 2:
         raise ConfigError(f"{definition(name).title} needs two classes or more; found {num_classes}")
@@ -88,7 +88,7 @@ def gain(name: str, value: float | None) -> float:
     return -math.inf if value is None else definition(name).sign * value
 
 
-def can_be_scored(labels: IntVector, name: str, positive: int | None = None) -> bool:
+def metric_is_defined(labels: IntVector, name: str, positive: int | None = None) -> bool:
     """Whether nodes with these labels have a score at all."""
     needs = definition(name).needs
     if needs == "two classes":
@@ -98,9 +98,9 @@ def can_be_scored(labels: IntVector, name: str, positive: int | None = None) -> 
     return labels.size > 0
 
 
-def check_can_choose(labels: IntVector, name: str, positive: int | None, whose: str) -> None:
+def check_metric_can_choose(labels: IntVector, name: str, positive: int | None, whose: str) -> None:
     """Refuse to choose by a metric where nodes with these `labels` have no score; `whose` says which nodes."""
-    if not can_be_scored(labels, name, positive):
+    if not metric_is_defined(labels, name, positive):
         needed = "two classes" if definition(name).needs == "two classes" else "nodes of the positive class"
         raise ConfigError(
             f"{whose} cannot choose by {definition(name).title}, which needs {needed} among them; found "
@@ -108,18 +108,20 @@ def check_can_choose(labels: IntVector, name: str, positive: int | None, whose: 
         )
 
 
-def share(probabilities: Probabilities, labels: IntVector, name: str, positive: int | None = None) -> float | None:
+def metric_share(
+    probabilities: Probabilities, labels: IntVector, name: str, positive: int | None = None
+) -> float | None:
     """The metric of `probabilities` `[n, C]` as a share of one (or in nats); `None` where it is undefined."""
     if probabilities.shape[1] == 2 and positive is None:
         positive = 1
-    if not can_be_scored(labels, name, positive):
+    if not metric_is_defined(labels, name, positive):
         return None
     return definition(name).from_arrays(probabilities, labels, positive)
 
 
 def score(probabilities: Probabilities, labels: IntVector, name: str, positive: int | None = None) -> float | None:
     """The metric of `probabilities` `[n, C]` as results keep it: in per cent, but the log loss in nats."""
-    value = share(probabilities, labels, name, positive)
+    value = metric_share(probabilities, labels, name, positive)
     return None if value is None else definition(name).scale * value
 
 

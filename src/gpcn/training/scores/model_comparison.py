@@ -11,10 +11,10 @@ from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig, setting_names
 from gpcn.training.processes.parallel import Helpers, Tick
-from gpcn.training.runs.folders import refuse_other_kinds
+from gpcn.training.runs.folders import refuse_folder_of_other_kind
 from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import MAJORITY, compare
-from gpcn.training.usual import usual_settings
+from gpcn.training.suitable_settings import suitable_settings
 
 USUAL_MODELS = ("logistic", "trees", "link", "gcn", "gpcn", "gpcn-link", "multi-gpcn", "multi-gpcn-link", "deep-gpcn")
 """What is compared where nobody says what."""
@@ -53,12 +53,12 @@ def train_models(
     if stray:
         raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")
     if out is not None:
-        refuse_other_kinds(out)
+        refuse_folder_of_other_kind(out)
     results = []
     with Helpers(graph) as helpers:
         for helpers.ahead, name in zip(reversed(range(len(names))), names, strict=True):
             chosen = {key: value for key, value in settings.items() if key in available[name]}
-            config = TrainConfig.of(name, seed=seed, **{**usual_settings(graph, name), **chosen})
+            config = TrainConfig.of(name, seed=seed, **{**suitable_settings(graph, name), **chosen})
             folder = None if out is None else out / name
             with nullcontext() if progress is None else progress(name, graph.metric) as tick:
                 results.append(train(graph, config, out=folder, tick=tick, helpers=helpers, **options))

@@ -4,11 +4,11 @@
 | --- | --- |
 | `driver` | the whole, in order |
 | `portfolio` | what is tried first |
-| `arenas` | which nodes judge, how thoroughly |
-| `search`, `neighbours`, `cost` | what is evaluated next, what is near the best, what fits the time |
+| `holdouts` | which nodes judge, how thoroughly |
+| `search`, `config_neighbours`, `cost` | what is evaluated next, what is near the best, what fits the time |
 | `evaluation`, `candidates` | the unit of work, and what is kept of it |
-| `ensemble`, `interval` | what is chosen, and what to expect of it |
-| `finish`, `refit`, `choice`, `account` | members on all splits, on disk, and in words |
+| `ensemble`, `expected_score` | what is chosen, and what to expect of it |
+| `final_training`, `refit`, `choice`, `choice_report` | members on all splits, on disk, and in words |
 """
 
 from gpcn.tuning.auto.choice import members, predictions, read_choice, refitted

@@ -25,17 +25,17 @@ from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
-from gpcn.training.judged import Chosen
+from gpcn.training.pausable_training import ChosenEpoch
 from gpcn.training.probe import RULES
 from gpcn.training.scores.metrics import gain
-from gpcn.tuning.auto.arenas import Arena
+from gpcn.tuning.auto.holdouts import Holdout
 
 Array = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What an evaluation in one arena left: judged predictions by rule, and facts about the training."""
+    """What an evaluation in one holdout left: judged predictions by rule, and facts about the training."""
 
     predictions: dict[str, Array]
     epochs: int
@@ -47,7 +47,7 @@ class Judgement:
 
 @dataclass(eq=False)
 class Candidate:
-    """A configuration and its judgements by the name of the arena."""
+    """A configuration and its judgements by the name of the holdout."""
 
     number: int
     config: TrainConfig
@@ -56,21 +56,21 @@ class Candidate:
     judgements: dict[str, Judgement] = field(default_factory=dict)
     failed: str | None = None
 
-    def gain(self, graph: Graph, arenas: tuple[Arena, ...], rule: str) -> float | None:
-        """The mean gain over `arenas` under `rule`; `None` where it was not judged in all of them."""
+    def gain(self, graph: Graph, holdouts: tuple[Holdout, ...], rule: str) -> float | None:
+        """The mean gain over `holdouts` under `rule`; `None` where it was not judged in all of them."""
         gains = []
-        for arena in arenas:
-            judgement = self.judgements.get(arena.name)
+        for holdout in holdouts:
+            judgement = self.judgements.get(holdout.name)
             if judgement is None or rule not in judgement.predictions:
                 return None
-            value = arena.score(graph, judgement.predictions[rule])
+            value = holdout.score(graph, judgement.predictions[rule])
             if value is not None:
                 gains.append(gain(graph.metric, value))
         return float(np.mean(gains)) if gains else None
 
-    def best(self, graph: Graph, arenas: tuple[Arena, ...]) -> tuple[float, str] | None:
+    def best(self, graph: Graph, holdouts: tuple[Holdout, ...]) -> tuple[float, str] | None:
         """The gain under the better rule, and that rule."""
-        scored = [(value, rule) for rule in RULES if (value := self.gain(graph, arenas, rule)) is not None]
+        scored = [(value, rule) for rule in RULES if (value := self.gain(graph, holdouts, rule)) is not None]
         return max(scored, key=lambda pair: pair[0]) if scored else None
 
 
@@ -117,20 +117,20 @@ class Store:
             leftover.unlink(missing_ok=True)
         return candidate
 
-    def judgement(self, number: int, arena: str) -> Judgement:
-        """What was kept of a candidate in the arena of this name."""
-        tensors, about = self._load(number, arena)
+    def judgement(self, number: int, holdout: str) -> Judgement:
+        """What was kept of a candidate in the holdout of this name."""
+        tensors, about = self._load(number, holdout)
         try:
             predictions = {rule: tensors[f"judged.{rule}"].numpy() for rule in about["rules"]}
             facts = {name: about[name] for name in ("epochs", "seconds", "finished", "stage", "best_epochs")}
             return Judgement(predictions, **facts)
         except (KeyError, TypeError) as error:
             path = self.path(number)
-            raise CheckpointError(f"{path / arena}.json is damaged; delete {path} to try that again") from error
+            raise CheckpointError(f"{path / holdout}.json is damaged; delete {path} to try that again") from error
 
-    def predictions(self, number: int, arena: str, rule: str) -> tuple[Array, dict[str, Any]]:
-        """Probabilities of all nodes in a split's arena, and the facts about its training."""
-        tensors, about = self._load(number, arena)
+    def predictions(self, number: int, holdout: str, rule: str) -> tuple[Array, dict[str, Any]]:
+        """Probabilities of all nodes in a split's holdout, and the facts about its training."""
+        tensors, about = self._load(number, holdout)
         return tensors[f"all.{rule}"].numpy(), about
 
     def _load(self, number: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -139,16 +139,16 @@ class Store:
             raise CheckpointError(f"{self.path(number)} has no {name}.json; run the same command to go on")
         return loaded
 
-    def weights(self, number: int, arena: str, rule: str) -> tuple[dict[str, Tensor], list[list[float]]]:
+    def weights(self, number: int, holdout: str, rule: str) -> tuple[dict[str, Tensor], list[list[float]]]:
         """The model that `rule` chose, and a row per epoch of its training."""
-        tensors, about = self._load(number, f"state-{arena}")
+        tensors, about = self._load(number, f"state-{holdout}")
         prefix = f"model.{rule}."
         weights = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
         return weights, about["history"]
 
-    def paused(self, number: int, arena: str) -> tuple[dict[str, Tensor], str] | None:
+    def paused(self, number: int, holdout: str) -> tuple[dict[str, Tensor], str] | None:
         """What a paused training goes on from, where there is one."""
-        loaded = checkpoint.load(self.path(number), f"state-{arena}", self.key)
+        loaded = checkpoint.load(self.path(number), f"state-{holdout}", self.key)
         if loaded is None or loaded[1].get("progress") is None:
             return None
         tensors = {
@@ -159,8 +159,8 @@ class Store:
     def keep_state(
         self,
         number: int,
-        arena: str,
-        chosen: dict[str, Chosen],
+        holdout: str,
+        chosen: dict[str, ChosenEpoch],
         paused: tuple[dict[str, Tensor], str] | None,
         history: list[tuple[float, ...]],
     ) -> None:
@@ -171,22 +171,22 @@ class Store:
         if paused is not None:
             tensors |= {f"paused.{name}": tensor for name, tensor in paused[0].items()}
         about = {"progress": None if paused is None else paused[1], "history": history}
-        checkpoint.save(self.path(number), f"state-{arena}", tensors, about, self.key)
+        checkpoint.save(self.path(number), f"state-{holdout}", tensors, about, self.key)
 
     def keep_judgement(
-        self, number: int, arena: str, judged: dict[str, Array], everywhere: dict[str, Array], about: dict[str, Any]
+        self, number: int, holdout: str, judged: dict[str, Array], everywhere: dict[str, Array], about: dict[str, Any]
     ) -> None:
-        """Predictions of judged nodes, and where a split is the arena of all nodes."""
+        """Predictions of judged nodes, and where a split is the holdout of all nodes."""
         tensors = {
             f"{part}.{rule}": torch.from_numpy(np.ascontiguousarray(probabilities))
             for part, predictions in (("judged", judged), ("all", everywhere))
             for rule, probabilities in predictions.items()
         }
-        checkpoint.save(self.path(number), arena, tensors, {**about, "rules": list(judged)}, self.key)
+        checkpoint.save(self.path(number), holdout, tensors, {**about, "rules": list(judged)}, self.key)
 
-    def has_state(self, number: int, arena: str) -> bool:
+    def has_state(self, number: int, holdout: str) -> bool:
         """Whether the models of an evaluation are there."""
-        return (self.path(number) / f"state-{arena}.json").is_file()
+        return (self.path(number) / f"state-{holdout}.json").is_file()
 
     def forget_states(self, kept: set[int]) -> None:
         """Take away the models of all candidates but those; their predictions stay."""

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import write_json
 from gpcn.graph import Graph
-from gpcn.training.judged import with_rule
+from gpcn.training.pausable_training import with_epoch_rule
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.run_creation import open_or_create
-from gpcn.training.runs.splitrun import read_result, split_result, write_split
+from gpcn.training.runs.run_creation import open_or_create_run
+from gpcn.training.runs.split_run import read_split_result, split_result, write_split
 from gpcn.training.scores.evaluation import summarize
 from gpcn.training.scores.metrics import score
 from gpcn.tuning.auto.candidates import Candidate, Store
@@ -32,12 +32,12 @@ FILE, MEMBERS, REFITTED = "auto.json", "members", "refitted"
 _NAME = re.compile(r"\d{4,}-(loss|metric)")
 
 
-def member_name(number: int, rule: str) -> str:
+def auto_member_name(number: int, rule: str) -> str:
     """What the run of a candidate is called."""
     return f"{number:04d}-{rule}"
 
 
-def write_member(
+def write_auto_member(
     folder: Path,
     graph: Graph,
     store: Store,
@@ -47,18 +47,18 @@ def write_member(
     source: dict[str, Any] | None,
 ) -> Run:
     """The run of a candidate under `rule`, with those of the splits in which it was evaluated."""
-    path = folder / MEMBERS / member_name(candidate.number, rule)
+    path = folder / MEMBERS / auto_member_name(candidate.number, rule)
     path.mkdir(parents=True, exist_ok=True)
-    run = open_or_create(path, graph, with_rule(candidate.config, rule), source)
+    run = open_or_create_run(path, graph, with_epoch_rule(candidate.config, rule), source)
     for number in numbers:
-        arena = f"split-{number:02d}"
-        if arena not in candidate.judgements:
+        holdout = f"split-{number:02d}"
+        if holdout not in candidate.judgements:
             continue
-        probabilities, about = store.predictions(candidate.number, arena, rule)
-        earlier = read_result(run.folder(number), run.key(number))
+        probabilities, about = store.predictions(candidate.number, holdout, rule)
+        earlier = read_split_result(run.folder(number), run.key(number))
         if earlier is not None and earlier["epochs"] == about["epochs"]:
             continue
-        weights, history = store.weights(candidate.number, arena, rule)
+        weights, history = store.weights(candidate.number, holdout, rule)
         facts = {
             "epochs": about["epochs"],
             "best_epoch": about["best_epochs"][rule][0],
@@ -72,7 +72,7 @@ def write_member(
     return run
 
 
-def scores_of(graph: Graph, runs: Sequence[Run], numbers: Sequence[int]) -> dict[str, Any]:
+def average_scores(graph: Graph, runs: Sequence[Run], numbers: Sequence[int]) -> dict[str, Any]:
     """Scores of the average of `runs` on every split, and their means, as `gpcn train` gives them."""
     splits = []
     for number in numbers:

@@ -16,7 +16,7 @@ OVERHEAD = 1.5e-3  # seconds of an epoch that do nothing but call functions
 LEAST_EPOCHS = 10  # fewer tell nothing of a configuration
 
 
-def work_of(graph: Graph, config: TrainConfig) -> float:
+def epoch_work(graph: Graph, config: TrainConfig) -> float:
     """Multiply-adds of an epoch, roughly."""
     nodes, links, classes = graph.num_nodes, int(graph.adjacency.nnz), graph.num_classes
     entries = nodes * graph.num_features if isinstance(graph.features, np.ndarray) else int(graph.features.nnz)
@@ -37,7 +37,7 @@ def work_of(graph: Graph, config: TrainConfig) -> float:
 
 
 @dataclass
-class Clock:
+class EpochCosts:
     """What was measured so far, and what follows for others."""
 
     graph: Graph
@@ -51,7 +51,7 @@ class Clock:
             self.per_epoch[config.canonical()] = per_epoch
             if epochs < LEAST_EPOCHS:  # mostly what comes before the first: it tells nothing of others
                 return
-            work = OVERHEAD + work_of(self.graph, config) / SPEED[_kind(config)]
+            work = OVERHEAD + epoch_work(self.graph, config) / SPEED[_kind(config)]
             self.ratios.setdefault(_kind(config), []).append(per_epoch / work)
 
     def seconds_per_epoch(self, config: TrainConfig) -> float:
@@ -61,7 +61,7 @@ class Clock:
             return measured
         ratios = self.ratios.get(_kind(config)) or list(chain.from_iterable(self.ratios.values()))
         usual = float(np.median(ratios)) if ratios else 1.0
-        return usual * (OVERHEAD + work_of(self.graph, config) / SPEED[_kind(config)])
+        return usual * (OVERHEAD + epoch_work(self.graph, config) / SPEED[_kind(config)])
 
     def seconds(self, config: TrainConfig, epochs: int, trainings: int = 1) -> float:
         """What trainings of so many epochs take; where nothing is learned, one epoch is all."""

@@ -1,7 +1,7 @@
 """`auto`: no hyperparameters to choose.
 
 Within a budget of seconds it evaluates configurations of every model of the zoo (`search`), takes the best single one
-or an average of a few (`ensemble`), trains these on all splits, and says what to expect of them (`interval`).
+or an average of a few (`ensemble`), trains these on all splits, and says what to expect of them (`expected_score`).
 Everything it evaluates stays on disk (`candidates`), so that stopping at any moment loses nothing, and the same call
 goes on.
 """
@@ -20,19 +20,19 @@ from typing import Any
 
 from gpcn.errors import CheckpointError, ConfigError, TrainingError
 from gpcn.files.atomic import replacing
-from gpcn.files.locking import locked
+from gpcn.files.locking import locked_folder
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import check_splits
-from gpcn.tuning.auto import account
-from gpcn.tuning.auto.account import Member
-from gpcn.tuning.auto.arenas import FOLDS, Arena, needs_folds, split_arena, stages_for
+from gpcn.training.runs.training import check_split_numbers
+from gpcn.tuning.auto import choice_report
 from gpcn.tuning.auto.candidates import Store
-from gpcn.tuning.auto.choice import FILE, members, scores_of, write_choice, write_member
-from gpcn.tuning.auto.ensemble import POOL, Judge, Selection, select
-from gpcn.tuning.auto.finish import Finish
-from gpcn.tuning.auto.interval import expect
+from gpcn.tuning.auto.choice import FILE, average_scores, members, write_auto_member, write_choice
+from gpcn.tuning.auto.choice_report import Member
+from gpcn.tuning.auto.ensemble import POOL, Judge, Selection, select_ensemble
+from gpcn.tuning.auto.expected_score import expected_score
+from gpcn.tuning.auto.final_training import FinalTraining
+from gpcn.tuning.auto.holdouts import FOLDS, Holdout, needs_cross_validation, search_stages, split_holdout
 from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio
 from gpcn.tuning.auto.refit import refit_members
 from gpcn.tuning.auto.search import Search
@@ -83,10 +83,10 @@ def auto(
     """
     if not seconds > 0:
         raise ConfigError(f"the budget is {seconds} seconds; expected more than none")
-    folder, numbers = Path(out), check_splits(graph, splits)
+    folder, numbers = Path(out), check_split_numbers(graph, splits)
     if (folder / "config.json").exists():
         raise ConfigError(f"{folder} holds a run of another model; choose another --out")
-    with locked(folder):
+    with locked_folder(folder):
         begun = time.monotonic() - spent
         entries = portfolio or default_portfolio()
         return _Job(graph, executor, folder, begun, seconds, numbers, seed, source, entries, log).run(refit)
@@ -109,28 +109,28 @@ class _Job:
         self.graph, self.executor, self.folder, self.start, self.seconds = graph, executor, folder, start, seconds
         self.numbers, self.seed, self.source, self.log = numbers, seed, source, log
         self.store = Store(folder / "candidates", _check_owner(folder, graph, seed))
-        self.stages = stages_for(graph, numbers, EPOCHS, seed, folds_fit=False)
+        self.stages = search_stages(graph, numbers, EPOCHS, seed, folds_fit=False)
         self.search = Search(graph, self.stages, entries, self.store, seed=seed, log=log)
         self.best_written = -math.inf
         self.last_written = self.start
 
     def run(self, refit: bool) -> dict[str, Any]:
         self._measure()
-        for text in account.plan(self.graph, self.stages, self.search, self.seconds):
+        for text in choice_report.describe_auto_plan(self.graph, self.stages, self.search, self.seconds):
             self.log(text)
-        arenas = self.stages[-1].arenas
-        left_out = [number for number in self.numbers if number not in {arena.outer for arena in arenas}]
+        holdouts = self.stages[-1].holdouts
+        left_out = [number for number in self.numbers if number not in {holdout.outer for holdout in holdouts}]
         reserve = RESERVE + min(MOST_FOR_SPLITS, PER_SPLIT * len(left_out)) + (FOR_REFIT if refit else 0.0)
         end = self.start + max(0.3, 1 - reserve) * self.seconds
         self._search(end)
         selection, judged = self._select()
-        finish = Finish(self.graph, self.executor, self.search, self.numbers, self.start + 0.98 * self.seconds)
+        finish = FinalTraining(self.graph, self.executor, self.search, self.numbers, self.start + 0.98 * self.seconds)
         chosen = finish.train(selection, Judge(self.graph, judged))
         return self._keep(chosen, judged, finish.trained, refit)
 
     def _measure(self) -> None:
         """On a small graph, the first few on a split: how fast is this machine, and is there time to cross-validate?"""
-        if not needs_folds(self.graph, self.numbers):
+        if not needs_cross_validation(self.graph, self.numbers):
             return
         first = self.search.first(MEASURED, 0.3 * self.seconds)
         for task, outcome in self.executor.run(first, self.hard_end):
@@ -138,7 +138,7 @@ class _Job:
             self._keep_best_so_far()
         takes = self.search.seconds_for_portfolio(COMPARED, FOLDS * len(self.numbers)) / self.executor.workers
         if takes < FOLDS_SHARE * self.seconds:
-            self.stages = stages_for(self.graph, self.numbers, EPOCHS, self.seed)
+            self.stages = search_stages(self.graph, self.numbers, EPOCHS, self.seed)
             self.search.stages = self.stages
         else:
             self.log(f"cross-validation would take {takes:.0f} s; validation nodes judge instead, though they are few")
@@ -154,17 +154,19 @@ class _Job:
             self.search.record(task, outcome)
             self._keep_best_so_far()
 
-    def _select(self) -> tuple[Selection, tuple[Arena, ...]]:
-        decisive = self.stages[self.search.decisive()].arenas
-        measured = split_arena(self.graph, self.numbers[0])  # where the first were tried, if there was time for no more
-        choices = [arenas for arenas in (decisive, decisive[:1], (measured,)) if self.search.rows(arenas)]
+    def _select(self) -> tuple[Selection, tuple[Holdout, ...]]:
+        decisive = self.stages[self.search.decisive()].holdouts
+        measured = split_holdout(
+            self.graph, self.numbers[0]
+        )  # where the first were tried, if there was time for no more
+        choices = [holdouts for holdouts in (decisive, decisive[:1], (measured,)) if self.search.rows(holdouts)]
         judged = choices[0] if choices else decisive
         rows = self.search.rows(judged)
         if not rows:
             failures = [candidate.failed for candidate in self.search.candidates.values() if candidate.failed]
             why = f"; the first said: {failures[0]}" if failures else "; give it more time with --budget"
             raise TrainingError(f"no configuration could be evaluated on {self.graph.name}{why}")
-        return select(Judge(self.graph, judged), rows, self.start + SELECTED * self.seconds), judged
+        return select_ensemble(Judge(self.graph, judged), rows, self.start + SELECTED * self.seconds), judged
 
     def _keep_best_so_far(self) -> None:
         """Write the single best down while the search goes on, so that a kill leaves something to predict with."""
@@ -173,7 +175,7 @@ class _Job:
             return
         if (self.folder / FILE).exists() and self.best_written == -math.inf:
             return  # an earlier call's choice is better than nothing tried yet
-        first = self.stages[0].arenas[0]
+        first = self.stages[0].holdouts[0]
         if first.outer is None:
             return
         rows = self.search.rows([first])
@@ -183,11 +185,11 @@ class _Job:
             return
         self.best_written, self.last_written = judge.gain(best.predictions), now
         candidate = self.search.candidates[best.number]
-        run = write_member(self.folder, self.graph, self.store, candidate, best.rule, [first.number], self.source)
+        run = write_auto_member(self.folder, self.graph, self.store, candidate, best.rule, [first.number], self.source)
         write_choice(
             self.folder,
             {
-                **scores_of(self.graph, [run], [first.number]),
+                **average_scores(self.graph, [run], [first.number]),
                 "model": "auto",
                 "chosen": f"{candidate.title}, the best so far",
                 "config": run.config.to_json(),
@@ -197,25 +199,29 @@ class _Job:
             },
         )
 
-    def _keep(self, selection: Selection, judged: tuple[Arena, ...], numbers: list[int], refit: bool) -> dict[str, Any]:
+    def _keep(
+        self, selection: Selection, judged: tuple[Holdout, ...], numbers: list[int], refit: bool
+    ) -> dict[str, Any]:
         """Write members and choice; with `refit` once more, for a kill meanwhile must not leave half of it."""
         chosen = [Member(self.search.candidates[row.number], row.rule, count) for row, count in selection.members]
         runs: list[Run] = []
         for member in chosen:
-            run = write_member(self.folder, self.graph, self.store, member.candidate, member.rule, numbers, self.source)
+            run = write_auto_member(
+                self.folder, self.graph, self.store, member.candidate, member.rule, numbers, self.source
+            )
             runs += [run] * member.count
-        expected = expect(self.graph, judged, numbers, selection, self.seed, self.start + self.seconds)
+        expected = expected_score(self.graph, judged, numbers, selection, self.seed, self.start + self.seconds)
         result: dict[str, Any] = {
-            **scores_of(self.graph, runs, numbers),
+            **average_scores(self.graph, runs, numbers),
             "model": "auto",
             "config": runs[0].config.to_json(),
             "members": [run.path.name for run in runs],
             "complete": True,
             "refitted": False,
             "budget": self.seconds,
-            **account.choice(self.graph, self.search, judged, chosen, selection, expected),
+            **choice_report.describe_auto_choice(self.graph, self.search, judged, chosen, selection, expected),
         }
-        result["warnings"] = account.warnings(
+        result["warnings"] = choice_report.auto_choice_warnings(
             self.graph, self.search, chosen, expected, seconds=self.seconds, workers=self.executor.workers
         )
         if numbers != self.numbers:

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from gpcn.graph import Graph
 from gpcn.training.scores.metrics import gain
-from gpcn.tuning.auto.arenas import Arena
+from gpcn.tuning.auto.holdouts import Holdout
+from gpcn.utils.former_names import former_names
 
 MOST_MEMBERS = 8
 FIRST_MEMBERS = 5  # of the best, with whose average selection begins
@@ -31,7 +32,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A candidate under one rule, with its judged predictions, one array per arena."""
+    """A candidate under one rule, with its judged predictions, one array per holdout."""
 
     number: int
     rule: str
@@ -54,26 +55,27 @@ class Selection:
     single_crosswise: float
 
     def blended(self) -> tuple[Array, ...]:
-        """Judged predictions of the members' average, by arena."""
-        arenas = range(len(self.members[0][0].predictions))
+        """Judged predictions of the members' average, by holdout."""
+        holdouts = range(len(self.members[0][0].predictions))
         counts = [count for _, count in self.members]
         return tuple(
-            np.average([row.predictions[index] for row, _ in self.members], axis=0, weights=counts) for index in arenas
+            np.average([row.predictions[index] for row, _ in self.members], axis=0, weights=counts)
+            for index in holdouts
         )
 
 
 class Judge:
-    """Scores of predictions in some arenas, on all nodes or on one side of each."""
+    """Scores of predictions in some holdouts, on all nodes or on one side of each."""
 
-    def __init__(self, graph: Graph, arenas: Sequence[Arena]) -> None:
-        self.graph, self.arenas = graph, tuple(arenas)
-        self.labels = [graph.labels[arena.nodes] for arena in arenas]
+    def __init__(self, graph: Graph, holdouts: Sequence[Holdout]) -> None:
+        self.graph, self.holdouts = graph, tuple(holdouts)
+        self.labels = [graph.labels[holdout.nodes] for holdout in holdouts]
 
     def gain(self, predictions: Sequence[Array], side: int | None = None) -> float:
-        """The mean gain over arenas that have a score."""
+        """The mean gain over holdouts that have a score."""
         gains = []
-        for arena, probabilities in zip(self.arenas, predictions, strict=True):
-            value = arena.score(self.graph, probabilities, side)
+        for holdout, probabilities in zip(self.holdouts, predictions, strict=True):
+            value = holdout.score(self.graph, probabilities, side)
             if value is not None:
                 gains.append(gain(self.graph.metric, value))
         return float(np.mean(gains)) if gains else -np.inf
@@ -81,14 +83,14 @@ class Judge:
     def rank(self, predictions: Sequence[Array], side: int | None = None) -> tuple[float, float]:
         """The gain, and among equals how likely the labels are: many averages make the same mistakes."""
         likelihoods = []
-        for arena, labels, probabilities in zip(self.arenas, self.labels, predictions, strict=True):
-            nodes = slice(None) if side is None else arena.side(side)
+        for holdout, labels, probabilities in zip(self.holdouts, self.labels, predictions, strict=True):
+            nodes = slice(None) if side is None else holdout.side(side)
             likely = probabilities[nodes][np.arange(labels[nodes].size), labels[nodes]]
             likelihoods.append(float(np.log(np.maximum(likely, LEAST_LIKELY)).mean()))
         return self.gain(predictions, side), float(np.mean(likelihoods))
 
 
-def select(judge: Judge, rows: Sequence[Row], until: float = math.inf) -> Selection:
+def select_ensemble(judge: Judge, rows: Sequence[Row], until: float = math.inf) -> Selection:
     """The ensemble, or the single best where selecting does not pay.
 
     When the clock (`time.monotonic`) passes `until`, averages stay as they are then.
@@ -168,10 +170,13 @@ def _grown(
 
 
 def _added(total: Sequence[Array], row: Row) -> list[Array]:
-    """`total` with the predictions of `row` added, by arena."""
+    """`total` with the predictions of `row` added, by holdout."""
     return [summed + probabilities for summed, probabilities in zip(total, row.predictions, strict=True)]
 
 
 def _average(rows: Sequence[Row]) -> list[Array]:
-    arenas = range(len(rows[0].predictions))
-    return [np.mean([row.predictions[index] for row in rows], axis=0) for index in arenas]
+    holdouts = range(len(rows[0].predictions))
+    return [np.mean([row.predictions[index] for row in rows], axis=0) for index in holdouts]
+
+
+__getattr__ = former_names(__name__, {"select": "select_ensemble"})

@@ -1,4 +1,4 @@
-"""The unit of work of `auto`: one candidate in one arena, up to an epoch and a moment."""
+"""The unit of work of `auto`: one candidate in one holdout, up to an epoch and a moment."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 
 from gpcn.errors import TrainingError
 from gpcn.training.config import TrainConfig
-from gpcn.tuning.auto.arenas import Arena
 from gpcn.tuning.auto.candidates import Array, Store
+from gpcn.tuning.auto.holdouts import Holdout
 from gpcn.tuning.tasks import Evaluator, Outcome, TimeOver
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Train a candidate in `arena` for `epochs` and `seconds` at most, until `end`, and keep what it predicts.
+    """Train a candidate in `holdout` for `epochs` and `seconds` at most, until `end`, and keep what it predicts.
 
     A training that is stopped by either keeps the best so far, and the next evaluation goes on from there.
     """
 
     number: int
     config: TrainConfig
-    arena: Arena
+    holdout: Holdout
     stage: int
     epochs: int
     seconds: float
@@ -43,15 +43,15 @@ class Evaluation:
         `stopped` is the outcome where the time was over before there was anything to keep.
         """
         deadline = min(self.end, time.monotonic() + self.seconds)
-        run = self._split if self.arena.outer is not None else self._folds
+        run = self._split if self.holdout.outer is not None else self._folds
         return run(evaluator, until, deadline)
 
     def _split(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
-        from gpcn.training.judged import JudgedTraining
+        from gpcn.training.pausable_training import PausableTraining
 
-        (split,) = self.arena.splits
-        training = JudgedTraining(evaluator.problem(self.config), self.config, split, self.arena.number)
-        paused = self.store.paused(self.number, self.arena.name)
+        (split,) = self.holdout.splits
+        training = PausableTraining(evaluator.problem(self.config), self.config, split, self.holdout.number)
+        paused = self.store.paused(self.number, self.holdout.name)
         if paused is not None:
             training.restore(*paused)
         if self.needed:
@@ -63,7 +63,7 @@ class Evaluation:
             return {"stopped": "the time was over before its second epoch"}
         state = None if training.finished else training.state()
         chosen = training.chosen()
-        self.store.keep_state(self.number, self.arena.name, chosen, state, training.loop.history)
+        self.store.keep_state(self.number, self.holdout.name, chosen, state, training.loop.history)
         if until <= time.monotonic() < deadline and not (training.finished or training.loop.epoch >= self.epochs):
             raise TimeOver  # somebody else goes on from the state just kept
         about: dict[str, Any] = {
@@ -76,28 +76,28 @@ class Evaluation:
         }
         judged = {rule: choice.crossed for rule, choice in chosen.items()}
         everywhere = {rule: choice.probabilities for rule, choice in chosen.items()}
-        self.store.keep_judgement(self.number, self.arena.name, judged, everywhere, about)
+        self.store.keep_judgement(self.number, self.holdout.name, judged, everywhere, about)
         return about
 
     def _folds(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
-        from gpcn.training.judged import JudgedTraining
+        from gpcn.training.pausable_training import PausableTraining
 
         problem = evaluator.problem(self.config)
-        order = {int(node): position for position, node in enumerate(self.arena.nodes)}
+        order = {int(node): position for position, node in enumerate(self.holdout.nodes)}
         judged: dict[str, Array] = {}
         epochs, seconds = 0, 0.0
         best_epochs: dict[str, list[int]] = {}
-        for number, split in enumerate(self.arena.splits):
-            training = JudgedTraining(problem, self.config, split, self.arena.number + number)
+        for number, split in enumerate(self.holdout.splits):
+            training = PausableTraining(problem, self.config, split, self.holdout.number + number)
             training.run(self.epochs, min(deadline, until))
             if not training.finished and time.monotonic() >= min(deadline, until):
                 if until < deadline:
                     raise TimeOver
-                return {"stopped": f"the time was over in fold {number + 1} of {len(self.arena.splits)}"}
+                return {"stopped": f"the time was over in fold {number + 1} of {len(self.holdout.splits)}"}
             chosen = training.chosen()
             positions = [order[int(node)] for node in split.test]
             for rule, choice in chosen.items():
-                shape = (self.arena.nodes.size, choice.probabilities.shape[1])
+                shape = (self.holdout.nodes.size, choice.probabilities.shape[1])
                 held = judged.setdefault(rule, np.full(shape, np.nan, dtype=np.float32))
                 held[positions] = choice.probabilities[split.test]
                 best_epochs.setdefault(rule, []).append(choice.epoch)
@@ -112,5 +112,5 @@ class Evaluation:
             "stage": self.stage,
             "best_epochs": {rule: best_epochs[rule] for rule in judged},
         }
-        self.store.keep_judgement(self.number, self.arena.name, judged, {}, about)
+        self.store.keep_judgement(self.number, self.holdout.name, judged, {}, about)
         return about

@@ -19,7 +19,7 @@ from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.training.config import TrainConfig, setting_names
-from gpcn.training.usual import usual_settings
+from gpcn.training.suitable_settings import suitable_settings
 
 MAJORITY = "majority"
 """The title of who knows the class shares of the training nodes alone: label propagation that spreads nothing."""
@@ -42,17 +42,17 @@ class Entry:
 
     def config(self, graph: Graph, seed: int) -> TrainConfig:
         """As it is trained on that graph."""
-        return configured(graph, self.model, self.settings, seed)
+        return portfolio_config(graph, self.model, self.settings, seed)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"title": self.title, "model": self.model, "settings": self.settings, "directed": self.directed}
 
 
-def configured(graph: Graph, model: str, settings: dict[str, Value], seed: int) -> TrainConfig:
+def portfolio_config(graph: Graph, model: str, settings: dict[str, Value], seed: int) -> TrainConfig:
     """`model` with `settings` on what suits the graph, trained as long as it improves."""
     patience = PATIENCE_OF_TREES if zoo.entry(model).fits_itself else PATIENCE
-    usual: dict[str, Any] = {**usual_settings(graph, model), "epochs": EPOCHS, "patience": patience}
+    usual: dict[str, Any] = {**suitable_settings(graph, model), "epochs": EPOCHS, "patience": patience}
     return TrainConfig.of(model, seed=seed, **{**usual, **settings})
 
 
@@ -70,7 +70,7 @@ def read_portfolio(path: Path) -> tuple[Entry, ...]:
     return _entries(text, str(path))
 
 
-def write_text(entries: Sequence[Entry]) -> str:
+def portfolio_text(entries: Sequence[Entry]) -> str:
     """The text of a file that `read_portfolio` reads, an entry per line."""
     return "[\n" + ",\n".join(json.dumps(entry.to_json()) for entry in entries) + "\n]\n"
 

@@ -19,11 +19,11 @@ import torch
 from gpcn.errors import TrainingError
 from gpcn.files.atomic import write_json
 from gpcn.graph import Graph, Split
-from gpcn.training.judged import train_epochs
+from gpcn.training.pausable_training import train_to_epoch
 from gpcn.training.problem import Problem
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.run_creation import open_or_create
-from gpcn.training.runs.splitrun import read_result, split_result, write_split
+from gpcn.training.runs.run_creation import open_or_create_run
+from gpcn.training.runs.split_run import read_split_result, split_result, write_split
 from gpcn.tuning.auto.choice import REFITTED
 from gpcn.utils.types import IntVector
 
@@ -54,13 +54,13 @@ def refit_members(
     for run in {run.path: run for run in runs}.values():
         path = folder / REFITTED / run.path.name
         path.mkdir(parents=True, exist_ok=True)
-        again = open_or_create(path, graph, run.config, source)
+        again = open_or_create_run(path, graph, run.config, source)
         complete = True
         for number in numbers:
-            before = read_result(run.folder(number), run.key(number))
+            before = read_split_result(run.folder(number), run.key(number))
             if before is None:
                 continue
-            done = read_result(again.folder(number), again.key(number))
+            done = read_split_result(again.folder(number), again.key(number))
             if done is not None and done["best_epoch"] == before["best_epoch"]:
                 continue
             if time.monotonic() + float(before["seconds"]) > until:
@@ -84,7 +84,7 @@ def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
     try:
         problem = Problem.of(graph, run.config)
         both = cast(Split, _Together(nodes, nodes))
-        loop, probabilities = train_epochs(problem, run.config, both, number, int(before["best_epoch"]))
+        loop, probabilities = train_to_epoch(problem, run.config, both, number, int(before["best_epoch"]))
     finally:
         torch.set_num_threads(threads)
     if not np.isfinite(probabilities).all():

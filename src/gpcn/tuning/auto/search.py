@@ -14,12 +14,12 @@ import numpy as np
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
 from gpcn.training.scores.metrics import definition
-from gpcn.tuning.auto.arenas import Arena, Stage
 from gpcn.tuning.auto.candidates import Candidate, Store
-from gpcn.tuning.auto.cost import Clock
+from gpcn.tuning.auto.config_neighbours import neighbouring_config
+from gpcn.tuning.auto.cost import EpochCosts
 from gpcn.tuning.auto.ensemble import Row
 from gpcn.tuning.auto.evaluation import Evaluation
-from gpcn.tuning.auto.neighbours import neighbour
+from gpcn.tuning.auto.holdouts import Holdout, Stage
 from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.tasks import Outcome
 
@@ -27,7 +27,7 @@ KEEP = 3  # one in so many goes on to the next stage
 ENOUGH = 6  # candidates of a stage before any goes on, unless there will be no more; who ends at once counts, too
 SHARES = (0.08, 0.15, 0.25, 0.4)  # of the time, for one evaluation of each stage at most
 LAST_SHARE = 0.25  # of the time in which new candidates have to give way to those that are ahead
-NO_NEW_SHARE = 0.1  # of the time in which a new candidate could not be judged in all arenas any more
+NO_NEW_SHARE = 0.1  # of the time in which a new candidate could not be judged in all holdouts any more
 USUAL_EPOCHS = 150  # until patience runs out, on small graphs
 MOMENT = 1.0  # seconds in which nothing new is begun
 PER_NODE = 0.7  # configurations for each judged node at most, besides the portfolio
@@ -50,7 +50,7 @@ class Search:
     ) -> None:
         self.graph, self.stages, self.store, self.seed, self.log = graph, tuple(stages), store, seed, log
         self.candidates = {candidate.number: candidate for candidate in store.read()}
-        self.clock = Clock(graph)
+        self.clock = EpochCosts(graph)
         for candidate in self.candidates.values():
             for judgement in candidate.judgements.values():
                 self.clock.measured(candidate.config, judgement.epochs, judgement.seconds)
@@ -77,17 +77,17 @@ class Search:
             task = self._next()
             if task is None:
                 return
-            self.running.add((task.number, task.arena.name))
+            self.running.add((task.number, task.holdout.name))
             yield task
 
     def first(self, count: int, seconds: float) -> Iterator[Evaluation]:
-        """The first entries of the portfolio, in the first arena."""
+        """The first entries of the portfolio, in the first holdout."""
         self.start, self.end = time.monotonic(), time.monotonic() + seconds
         for _ in range(count):
             task = self._missing(0) or self._from_portfolio()
             if task is None:
                 return
-            self.running.add((task.number, task.arena.name))
+            self.running.add((task.number, task.holdout.name))
             yield task
 
     def seconds_for_portfolio(self, count: int, trainings: int) -> float:
@@ -97,7 +97,7 @@ class Search:
 
     def record(self, task: Evaluation, outcome: Outcome) -> None:
         """An evaluation has ended."""
-        self.running.discard((task.number, task.arena.name))
+        self.running.discard((task.number, task.holdout.name))
         candidate = self.candidates[task.number]
         if "failed" in outcome or "refused" in outcome:
             candidate.failed = str(outcome.get("failed") or outcome.get("refused"))
@@ -105,20 +105,20 @@ class Search:
             self.log(f"failed: {candidate.title}: {candidate.failed}")
             return
         if "stopped" in outcome:
-            self.stopped[task.number, task.arena.name] = task.stage
+            self.stopped[task.number, task.holdout.name] = task.stage
             if not candidate.judgements:
                 self.skipped[candidate.title] = str(outcome["stopped"])
                 self.log(f"skipped: {candidate.title}: {outcome['stopped']}")
             return
-        candidate.judgements[task.arena.name] = self.store.judgement(task.number, task.arena.name)
+        candidate.judgements[task.holdout.name] = self.store.judgement(task.number, task.holdout.name)
         self.clock.measured(candidate.config, int(outcome["epochs"]), float(outcome["seconds"]))
         self.evaluations += 1
-        best = candidate.best(self.graph, (task.arena,))
+        best = candidate.best(self.graph, (task.holdout,))
         if best is not None:
             shown = self.shown(best[0])
             end = "" if outcome["finished"] else ", paused"
             about = f"{outcome['epochs']} epochs{end}, {outcome['seconds']:.1f} s"
-            self.log(f"tried: {candidate.title}: {shown} in {task.arena.name} ({about})")
+            self.log(f"tried: {candidate.title}: {shown} in {task.holdout.name} ({about})")
 
     def shown(self, gained: float) -> str:
         """A gain as people read the score."""
@@ -145,9 +145,9 @@ class Search:
         """The next evaluation of a candidate that has begun a stage and not ended it."""
         for candidate in self.candidates.values():
             if candidate.failed is None and self._entered(candidate) == stage:
-                for arena in self.stages[stage].arenas:
-                    if self._needs(candidate, arena, stage):
-                        return self._task(candidate, arena, stage)
+                for holdout in self.stages[stage].holdouts:
+                    if self._needs(candidate, holdout, stage):
+                        return self._task(candidate, holdout, stage)
         return None
 
     def _entered(self, candidate: Candidate) -> int:
@@ -156,27 +156,27 @@ class Search:
         stages += [self.stopped[key] for key in self.stopped if key[0] == candidate.number]
         return max(stages, default=0)
 
-    def _needs(self, candidate: Candidate, arena: Arena, stage: int) -> bool:
-        key = candidate.number, arena.name
+    def _needs(self, candidate: Candidate, holdout: Holdout, stage: int) -> bool:
+        key = candidate.number, holdout.name
         if key in self.running or self.stopped.get(key, -1) >= stage:
             return False
-        judgement = candidate.judgements.get(arena.name)
+        judgement = candidate.judgements.get(holdout.name)
         if judgement is None:
             return True
         return not judgement.finished and judgement.stage < stage and judgement.epochs < self.stages[stage].epochs
 
     def _has_ended(self, candidate: Candidate, stage: int) -> bool:
-        names = [arena.name for arena in self.stages[stage].arenas]
+        names = [holdout.name for holdout in self.stages[stage].holdouts]
         if any((candidate.number, name) in self.running or name not in candidate.judgements for name in names):
             return False
-        return not any(self._needs(candidate, arena, stage) for arena in self.stages[stage].arenas)
+        return not any(self._needs(candidate, holdout, stage) for holdout in self.stages[stage].holdouts)
 
     def ended(self, stage: int) -> list[tuple[float, Candidate]]:
         """Gains of the candidates that have a score at `stage`, best first."""
         scored = []
         for candidate in self.candidates.values():
             if candidate.failed is None and self._has_ended(candidate, stage):
-                best = candidate.best(self.graph, self.stages[stage].arenas)
+                best = candidate.best(self.graph, self.stages[stage].holdouts)
                 if best is not None:
                     scored.append((best[0], candidate))
         return sorted(scored, key=lambda pair: (-pair[0], pair[1].number))
@@ -189,9 +189,9 @@ class Search:
             return None
         count = max(1, math.ceil(len(ranked) / KEEP))
         for _, candidate in ranked[:count]:
-            for arena in self.stages[stage].arenas:
-                if self._needs(candidate, arena, stage):
-                    return self._task(candidate, arena, stage)
+            for holdout in self.stages[stage].holdouts:
+                if self._needs(candidate, holdout, stage):
+                    return self._task(candidate, holdout, stage)
         return None
 
     def _from_portfolio(self) -> Evaluation | None:
@@ -205,25 +205,27 @@ class Search:
         while self.portfolio:
             entry = self.portfolio.pop(0)
             config = entry.config(self.graph, self.seed)
-            arena = self.stages[0].arenas[0]
-            least = self.clock.least(config, len(arena.splits))
+            holdout = self.stages[0].holdouts[0]
+            least = self.clock.least(config, len(holdout.splits))
             if least > self.seconds_left and self.candidates:
                 self.skipped[entry.title] = f"would take {least:.0f} s, {max(0.0, self.seconds_left):.0f} s are left"
                 self.log(f"skipped: {entry.title} {self.skipped[entry.title]}")
                 continue
-            return self._task(self._add(config, entry.title, "portfolio"), arena, 0)
+            return self._task(self._add(config, entry.title, "portfolio"), holdout, 0)
         return None
 
     def _local(self) -> Evaluation | None:
         """A neighbour of one of the best; none any more where the best of so many would be so by chance."""
-        arena = self.stages[0].arenas[0]
-        if len(self.candidates) >= max(self.portfolio_size, round(PER_NODE * arena.nodes.size)):
+        holdout = self.stages[0].holdouts[0]
+        if len(self.candidates) >= max(self.portfolio_size, round(PER_NODE * holdout.nodes.size)):
             if not self.exhausted:
-                self.log(f"{len(self.candidates)} configurations on {arena.nodes.size} nodes: more would win by chance")
+                self.log(
+                    f"{len(self.candidates)} configurations on {holdout.nodes.size} nodes: more would win by chance"
+                )
             self.exhausted = True
             return None
         parents = [candidate for _, candidate in self.leaders()[:PARENTS]]
-        several = len(self.stages[-1].arenas) > len(self.stages[0].arenas)
+        several = len(self.stages[-1].holdouts) > len(self.stages[0].holdouts)
         too_late = several and self.seconds_left < NO_NEW_SHARE * (self.end - self.start)
         if not parents or too_late:
             return None
@@ -232,12 +234,12 @@ class Search:
         weights = 0.6 ** np.arange(len(parents))
         for index in rng.choice(len(parents), size=len(parents), replace=False, p=weights / weights.sum()):
             parent = parents[int(index)]
-            config = neighbour(self.graph, parent.config, tried, rng)
+            config = neighbouring_config(self.graph, parent.config, tried, rng)
             if config is None:
                 continue
-            if self.clock.least(config, len(arena.splits)) > self.seconds_left:
+            if self.clock.least(config, len(holdout.splits)) > self.seconds_left:
                 continue
-            return self._task(self._add(config, _described(parent, config), "search"), arena, 0)
+            return self._task(self._add(config, _described(parent, config), "search"), holdout, 0)
         return None
 
     def leaders(self) -> list[tuple[float, Candidate]]:
@@ -254,11 +256,13 @@ class Search:
         self.store.add(candidate)
         return candidate
 
-    def _task(self, candidate: Candidate, arena: Arena, stage: int) -> Evaluation:
-        share = SHARES[min(stage, len(SHARES) - 1)] * (self.end - self.start) * (2 if len(arena.splits) > 1 else 1)
+    def _task(self, candidate: Candidate, holdout: Holdout, stage: int) -> Evaluation:
+        share = SHARES[min(stage, len(SHARES) - 1)] * (self.end - self.start) * (2 if len(holdout.splits) > 1 else 1)
         epochs = self.stages[stage].epochs
         needed = not any(other.judgements for other in self.candidates.values())
-        return Evaluation(candidate.number, candidate.config, arena, stage, epochs, share, self.end, self.store, needed)
+        return Evaluation(
+            candidate.number, candidate.config, holdout, stage, epochs, share, self.end, self.store, needed
+        )
 
     # what came of it
 
@@ -274,14 +278,14 @@ class Search:
             stage += 1
         return stage
 
-    def rows(self, arenas: Sequence[Arena]) -> list[Row]:
-        """Everything that was judged in all of `arenas`, a row per rule."""
+    def rows(self, holdouts: Sequence[Holdout]) -> list[Row]:
+        """Everything that was judged in all of `holdouts`, a row per rule."""
         rows = []
         for candidate in self.candidates.values():
             if candidate.failed is not None:
                 continue
             for rule in ("loss", "metric"):
-                judged = [candidate.judgements.get(arena.name) for arena in arenas]
+                judged = [candidate.judgements.get(holdout.name) for holdout in holdouts]
                 if all(judgement is not None and rule in judgement.predictions for judgement in judged):
                     arrays = tuple(judgement.predictions[rule] for judgement in judged if judgement is not None)
                     rows.append(Row(candidate.number, rule, candidate.config.model, arrays))

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from gpcn.graph import Graph
 from gpcn.tuning.executors import RETRIES, failed_outcome, seconds_left
-from gpcn.tuning.executors.connection import connect, load_ray
+from gpcn.tuning.executors.connection import connect_to_ray, load_ray
 from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, Work
 
 AHEAD = 2  # tasks per worker that Ray knows of, so that none waits for the driver
@@ -27,7 +27,7 @@ class RayExecutor:
         self._ray = load_ray(local=address is None)
         self._ours = not self._ray.is_initialized()
         if self._ours:
-            connect(self._ray, jobs, address)
+            connect_to_ray(self._ray, jobs, address)
         self._graph = self._ray.put(graph)
         self._key = uuid4().hex
         self._evaluate = self._ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_evaluate)

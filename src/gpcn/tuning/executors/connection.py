@@ -13,13 +13,13 @@ from typing import Any
 
 from gpcn.errors import ConfigError
 from gpcn.tuning.executors import RETRIES
-from gpcn.utils.extras import require
+from gpcn.utils.extras import require_library
 
 FIRST_WITH_TOKENS = (2, 52)
 STARTS = 5  # of a cluster on this machine, where it is too busy for one
 
 
-def connect(ray: Any, cpus: int | None, address: str | None) -> None:
+def connect_to_ray(ray: Any, cpus: int | None, address: str | None) -> None:
     """Join the cluster at `address`; without one, start a cluster of `cpus` on this machine, for it alone."""
     if address is not None and not _answers(address):
         raise ConfigError(f"no Ray cluster at {address}: nothing answers there; start one with: ray start --head")
@@ -77,7 +77,7 @@ def load_ray(*, local: bool, library: str = "ray") -> Any:
         os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # without it, for ever
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         _show_token(local)
-    require(library, "--engine ray")
+    require_library(library, "--engine ray")
     import ray
     import ray.exceptions
 

@@ -24,8 +24,8 @@ from typing import Any, cast
 
 from gpcn.errors import TrainingError
 from gpcn.graph import Graph
-from gpcn.training.processes.ahead import seconds_to_start
 from gpcn.training.processes.parallel import WORTH
+from gpcn.training.processes.prestarted import seconds_to_start
 from gpcn.training.processes.workers import start_process
 from gpcn.tuning.executors import RETRIES, failed_outcome, seconds_left
 from gpcn.tuning.tasks import AnyWork, Evaluator, Outcome, TimeOver, Work
@@ -188,7 +188,7 @@ class SharedGraph:
         self._file.close()
 
 
-def graph_from_file(head: bytes, path: Path, extents: list[tuple[int, int]]) -> Graph:
+def shared_graph_from_file(head: bytes, path: Path, extents: list[tuple[int, int]]) -> Graph:
     """The graph, in another process, its arrays mapped and not copied."""
     with path.open("rb") as stream:
         mapped = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) if extents else memoryview(b"")
@@ -228,7 +228,7 @@ def _work(pipe: Any, head_extent: tuple[int, int], path: Path, extents: list[tup
     with path.open("rb") as stream:
         stream.seek(head_extent[0])
         head = stream.read(head_extent[1])
-    evaluator = Evaluator(graph_from_file(head, path, extents))
+    evaluator = Evaluator(shared_graph_from_file(head, path, extents))
     import torch  # noqa: F401, which takes most of a start
 
     pipe.send(READY)

@@ -1,0 +1,52 @@
+"""Options that belong together, written once as a dataclass and taken by many commands.
+
+    @dataclass(frozen=True)
+    class Where:
+        city: Annotated[str, typer.Option("--city")] = "Rome"
+
+    @grouped
+    def weather(where: Where, json: Json = False) -> None: ...
+
+`weather` then has the options `--city` and `--json`, and gets a `Where`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Any, get_type_hints
+
+
+def takes_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with every parameter that is a dataclass replaced by one option per field."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hints[name] for name in inspect.signature(command).parameters if is_dataclass(hints[name])}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _options(groups[name])
+        else:
+            parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def command_with_groups(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    del command_with_groups.__wrapped__
+    command_with_groups.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command_with_groups.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command_with_groups
+
+
+def _options(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(group)
+    ]

@@ -1,0 +1,101 @@
+"""`gpcn train DIR --engine ray`: a graph in parts, by workers of a Ray cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gpcn.cli.shared.output import print_json
+from gpcn.cli.shared.step_log import step_log
+from gpcn.errors import ConfigError
+from gpcn.training.config import TrainConfig
+from gpcn.training.processes.parallel import Tick
+
+BETWEEN = 5.0  # seconds, at least, from one line to the next of the same split
+
+
+def train_parts(
+    graph: str,
+    config: TrainConfig,
+    changes: dict[str, Any] | None,
+    engine: str | None,
+    workers: int | None,
+    address: str | None,
+    splits: list[int] | None,
+    out: Path | None,
+    save_every: float,
+    timeout: float,
+    json: bool,
+    log_format: str | None = None,
+) -> None:
+    """Train and show; `changes` are the settings given, to which those that suit the graph are added."""
+    from gpcn.cli.shared.progress import training_progress
+    from gpcn.cli.train import print_training_result
+    from gpcn.data.object_storage import remote_url
+    from gpcn.distributed.cluster.cluster_training import train_on_cluster
+    from gpcn.distributed.run_files import fetch_parts_manifest
+    from gpcn.training.suitable_settings import suitable_settings_for
+
+    if engine is None:
+        raise ConfigError(
+            "--workers, --address and --log-format are for training on a cluster; add --engine ray, or leave them out"
+        )
+    if engine != "ray":
+        raise ConfigError(f"--engine is {engine!r}; expected ray")
+    if out is None:
+        raise ConfigError("--engine ray keeps the parts of a run; name where all workers see it with --out")
+    where = remote_url(out) or str(out)
+    log = step_log(log_format, quiet=log_format is None)
+    manifest = fetch_parts_manifest(graph)
+    if changes is not None:
+        tables = manifest.graph.get("preparation") is not None
+        config = TrainConfig.of(**{**suitable_settings_for(config.model, tables=tables), **changes})
+    log(f"training {config.model} on {manifest.graph['name']} with {manifest.parts} worker(s)")
+    with training_progress(config.model, str(manifest.graph["metric"])) as bar:
+        ticks = [bar] if bar is not None else []
+        ticks += [] if log_format is None else [logged_epochs(log)]
+        result = train_on_cluster(
+            graph,
+            config,
+            where,
+            workers=workers,
+            address=address,
+            splits=splits,
+            save_every=save_every,
+            timeout=timeout,
+            tick=_all_of(ticks),
+        )
+    for split in result["splits"]:
+        log(f"split {split['split']}: test {split['test']:.4f}, val {split['val']:.4f} after {split['epochs']} epochs")
+    log(f"kept in {where}")
+    if json:
+        print_json(result)
+    else:
+        print_training_result(result, where)
+
+
+def logged_epochs(log: Callable[[str], None], between: float = BETWEEN) -> Callable[[Tick], None]:
+    """A line when a split begins, now and then, at its last epoch, and when workers had to start again."""
+    last_split, last_epoch, last_time = -1, 0, 0.0
+
+    def tick(news: Tick) -> None:
+        nonlocal last_split, last_epoch, last_time
+        split, epoch, epochs, loss, score = news
+        again = split == last_split and epoch < last_epoch
+        if split == last_split and not again and epoch < epochs and time.monotonic() - last_time < between:
+            return
+        last_split, last_epoch, last_time = split, epoch, time.monotonic()
+        note = "; the workers were started again" if again else ""
+        log(f"split {split}: epoch {epoch} of {epochs}, validation loss {loss:.4f}, score {score:.4f}{note}")
+
+    return tick
+
+
+def _all_of(ticks: list[Callable[[Tick], None]]) -> Callable[[Tick], None] | None:
+    def tick(news: Tick) -> None:
+        for call in ticks:
+            call(news)
+
+    return tick if ticks else None

@@ -1,0 +1,55 @@
+"""All parts together: the graph, where it fits into memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.reordered_graph import reordered_graph
+from gpcn.data.parts.tables import PartData
+from gpcn.graph import Graph, Split
+from gpcn.preparation.preparation import Preparation
+from gpcn.utils import machine_memory
+from gpcn.utils.types import ROLES
+
+
+def read_whole(root: Path) -> Graph:
+    """The graph whose parts are in `root`."""
+    manifest = Manifest.read(root)
+    about = manifest.graph
+    dense = 0 if manifest.sparse_features else int(about["nodes"]) * int(about["features"])
+    needed = 4 * dense + 16 * manifest.links
+    machine_memory.require_memory(needed, f"the graph in {root}", "train it by parts with gpcn train --engine ray")
+    parts = [PartData.read(root, manifest, number) for number in range(manifest.parts)]
+    features = [part.features for part in parts]
+    preparation = about.get("preparation")
+    fields: dict[str, Any] = {
+        "name": about["name"],
+        "metric": about["metric"],
+        "label_names": about.get("label_names"),
+        "feature_names": about.get("feature_names"),
+        "preparation": None if preparation is None else Preparation.from_json(preparation, str(root)),
+    }
+    whole = Graph(
+        adjacency=sp.vstack([part.links[0] for part in parts], format="csr"),
+        relations={
+            name: sp.vstack([part.relations[name][0] for part in parts], format="csr") for name in manifest.relations
+        },
+        features=sp.vstack(features, format="csr") if manifest.sparse_features else np.concatenate(features),
+        labels=np.concatenate([part.labels for part in parts]),
+        splits=tuple(_split(parts, number) for number in range(manifest.splits)),
+        node_ids=[name for part in parts for name in part.node_ids or ()] if manifest.named_nodes else None,
+        **fields,
+    )
+    positions = [part.positions for part in parts if part.positions is not None]
+    return reordered_graph(whole, np.argsort(np.concatenate(positions))) if positions else whole
+
+
+def _split(parts: list[PartData], number: int) -> Split:
+    return Split(
+        **{role: np.concatenate([getattr(part.splits[number], role) + part.start for part in parts]) for role in ROLES}
+    )

@@ -1,0 +1,91 @@
+"""A run in parts as an ordinary one: weights per node put together, predictions of all nodes, so that one machine can
+open it, predict and explain, if it fits.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from torch import Tensor
+
+from gpcn.distributed.part_run import POSITION, PREDICTIONS, is_run_in_parts, part_key, part_run_folder
+from gpcn.errors import CheckpointError
+from gpcn.files.atomic import replacing
+from gpcn.files.locking import locked_folder
+from gpcn.files.sealed import FORMAT, check_file, file_digest, write_sealed
+from gpcn.training import checkpoint
+from gpcn.training.predictions.fitted import per_node_names
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.run_creation import add_node_names
+from gpcn.training.runs.split_run import KEPT
+
+
+def assemble_run(path: Path) -> None:
+    """Put the parts of the run in `path` together, where it has parts and that was not done yet."""
+    if not (path / "config.json").is_file():
+        return
+    run = Run.open(path)
+    if not is_run_in_parts(run.graph):
+        return
+    outcomes = {number: run.outcome(number) for number in run.finished()}
+    waiting = {number: outcome for number, outcome in outcomes.items() if outcome and KEPT[0] not in outcome["files"]}
+    if not waiting:
+        return
+    with locked_folder(path):
+        for number, outcome in waiting.items():
+            run = _assemble_split(run, number, outcome)
+
+
+def _assemble_split(run: Run, number: int, outcome: dict[str, Any]) -> Run:
+    folder = run.folder(number)
+    advice = f"delete {folder} to run that split again"
+    parts = range(int(run.graph["parts"]))
+    for name, digest in outcome["files"].items():
+        check_file(folder / name, digest, advice)
+    states = [_weights(run, number, part) for part in parts]
+    tables = [pq.read_table(part_run_folder(run, number, part) / PREDICTIONS) for part in parts]
+    order = _order(tables)
+    names = [name for table in tables for name in table.column("node").to_pylist()]
+    names = names if order is None else [names[row] for row in order]
+    if "node_ids.npz" not in run.files and any(name != str(position) for position, name in enumerate(names)):
+        run = add_node_names(run, names)
+    columns = [f"p_{name}" for name in run.label_names()]
+    probabilities = np.concatenate([np.stack([table.column(name) for name in columns], axis=1) for table in tables])
+    probabilities = probabilities if order is None else probabilities[order]
+    packed = io.BytesIO()
+    np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
+    with replacing(folder / "predictions.npz") as stream:
+        stream.write(packed.getvalue())
+    files = dict(outcome["files"])
+    checkpoint.save(folder, "model", _joined(states, per_node_names(run), order), {}, run.key(number))
+    files |= {name: file_digest(folder / name) for name in KEPT}
+    write_sealed(folder / "result.json", {**outcome, "format": FORMAT, "files": files})
+    return run
+
+
+def _weights(run: Run, number: int, part: int) -> dict[str, Tensor]:
+    content = checkpoint.load(part_run_folder(run, number, part), "model", part_key(run, number, part))
+    if content is None:
+        raise CheckpointError(f"part {part} of split {number} of {run.path} has no model; run the same command again")
+    return content[0]
+
+
+def _order(tables: list[Any]) -> Any:
+    """The row of each node of the graph among those of all parts; `None` where it is the same."""
+    if POSITION not in tables[0].column_names:
+        return None
+    return np.argsort(np.concatenate([table.column(POSITION).to_numpy() for table in tables]))
+
+
+def _joined(states: list[dict[str, Tensor]], per_node: set[str], order: Any) -> dict[str, Tensor]:
+    """Weights with a row per node one below the other; all others are alike everywhere."""
+    joined: dict[str, Any] = {}
+    for name, weight in states[0].items():
+        rows = torch.cat([state[name] for state in states]) if name in per_node else weight
+        joined[name] = rows if order is None or name not in per_node else rows[torch.from_numpy(order)]
+    return joined

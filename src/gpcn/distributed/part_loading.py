@@ -1,0 +1,78 @@
+"""A worker's problem, from its part on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.tables import PartData
+from gpcn.distributed.part_adjacency import PartAdjacency
+from gpcn.distributed.part_problem import PartGraph, PartProblem
+from gpcn.distributed.torch_worker_group import TorchWorkerGroup
+from gpcn.errors import ConfigError
+from gpcn.graph import Graph
+from gpcn.nn.engine.operator import SparseOperator
+from gpcn.training.config import TrainConfig
+from gpcn.training.problem import Structure
+
+
+def load_part(
+    root: Path, manifest: Manifest, config: TrainConfig, workers: TorchWorkerGroup
+) -> tuple[PartProblem, PartData]:
+    """The part of this worker, which reads no other; all workers do this together."""
+    if workers.size != manifest.parts:
+        raise ConfigError(
+            f"{root} has {manifest.parts} part(s) and there are {workers.size} worker(s); train with --workers "
+            f"{manifest.parts}, or write it again with gpcn shard --parts {workers.size}"
+        )
+    data = PartData.read(root, manifest, workers.rank)
+    return part_problem(data, manifest, config, workers, torch.get_default_dtype()), data
+
+
+def part_problem(
+    data: PartData, manifest: Manifest, config: TrainConfig, workers: TorchWorkerGroup, dtype: torch.dtype
+) -> PartProblem:
+    """What training needs of a part."""
+    about = manifest.graph
+    graph = PartGraph(
+        name=str(about["name"]),
+        num_nodes=data.labels.size,
+        num_features=int(about["features"]),
+        num_classes=int(about["classes"]),
+        metric=str(about["metric"]),
+        positive=about.get("positive"),
+    )
+    offsets = manifest.ranges()
+    links = PartAdjacency(data.links, data.relations, workers, offsets, direction=config["direction"])
+    features = _row_normalized(data.features) if config["normalize_features"] else data.features
+    if sp.issparse(features):
+        x: Any = SparseOperator.from_scipy(features, dtype=dtype)
+    else:
+        x = torch.tensor(features, dtype=dtype)
+    labels = torch.from_numpy(data.labels)
+    cpu = torch.device("cpu")
+    return PartProblem(
+        cast(Graph, graph),
+        x,
+        links,
+        labels,
+        cpu,
+        Structure(manifest.directed, manifest.relations),
+        workers,
+        offsets=offsets,
+        positions=None if data.positions is None else torch.from_numpy(data.positions),
+    )
+
+
+def _row_normalized(features: Any) -> Any:
+    """As `Graph.with_row_normalized_features`."""
+    sums = np.asarray(abs(features).sum(axis=1), dtype=np.float64).ravel()
+    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    if sp.issparse(features):
+        return sp.csr_array(sp.diags_array(scale) @ features).astype(np.float32)
+    return (features * scale[:, None]).astype(np.float32)

@@ -1,0 +1,241 @@
+"""One training pass of a model that is linear after `X_T`, forward and backward written out.
+
+Autograd keeps a node for every operation; on graphs of a few thousand nodes that costs more than the arithmetic. Here
+feature layers, one dense product, Horner's rule and the loss are a list of kernels; from the weights to `V`, `b` and
+`U` (`BankModel.pieces`) there is a rule per kind of model (`direct_terms`), so that every member of the family and
+every bank has it. Rows that neither the loss nor the nodes to be judged depend on are left out (`region`). The
+gradients are those of `loss.backward()` to rounding, and random draws are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard, cast
+
+import torch
+from torch import Tensor
+
+from gpcn.nn.bank_model import BankModel, Pieces
+from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.engine.dropout import RowDropout, SparseDropout
+from gpcn.nn.engine.operator import SparseOperator, multiply_add_sparse_, multiply_sparse
+from gpcn.nn.engine.polynomial import horner_, powers_
+from gpcn.nn.layers import Linear
+from gpcn.nn.training_step.direct_terms import terms_rule
+from gpcn.nn.training_step.row_region import Region, region_of_all_rows
+from gpcn.nn.training_step.step_plan import PassMemory, Sizes, StepPlan, plan_training_step, transpose_
+
+
+def can_step_directly(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> TypeGuard[BankModel]:
+    """Whether `DirectPass` can stand for `model`: one block, collapsed, dropout up to `X_T` alone, on a CPU."""
+    if not isinstance(model, BankModel) or getattr(model, "blocks", 1) > 1 or model.device.type != "cpu":
+        return False
+    if getattr(model, "dropout_mode", "collapsible") == "residual" and getattr(model, "dropout", 0.0) > 0:
+        return False
+    reading = model.read(adjacency, None, x.shape[0])
+    width = cast(Linear, model.features.layers[-1]).weight.shape[1]
+    return model.order_for(reading.operators, x.shape[0], width) == "collapsed"
+
+
+class DirectPass:
+    """Loss, gradients and logits of a model on one graph.
+
+    Args:
+        model: one that `can_step_directly` accepts.
+        x: features, `[N, q]`.
+        adjacency: links.
+        train: numbers of the training nodes, `[n]`.
+        labels: their classes, `[n]`.
+        class_weights: of the loss, where classes count differently, `[C]`.
+        judged: numbers of the nodes whose logits are wanted (default: all).
+    """
+
+    def __init__(
+        self,
+        model: BankModel,
+        x: Features,
+        adjacency: AdjacencyLike,
+        train: Tensor,
+        labels: Tensor,
+        class_weights: Tensor | None = None,
+        judged: Tensor | None = None,
+    ) -> None:
+        self.model, self.train, self.judged = model, train, judged
+        x = as_features(x)
+        reading = model.read(adjacency, None, x.shape[0])
+        self.everything = region_of_all_rows(x, reading.operators, reading.links)
+        self.layers = [cast(Linear, layer) for layer in model.features.layers]
+        widths = tuple(layer.weight.shape[1] for layer in self.layers)
+        self.sizes = Sizes(widths, model.num_classes, tuple(model.depths))
+        numbers = {id(operator): number for number, operator in enumerate(reading.operators)}
+        joins = [numbers.get(id(operator)) for operator in reading.links]
+        self.first_powers = [None if join is None else 1 + sum(model.depths[:join]) for join in joins]
+        weights = torch.ones(len(labels), dtype=model.dtype) if class_weights is None else class_weights[labels]
+        self.weights = (weights.to(model.dtype) / weights.sum()).unsqueeze(0)  # [1, n]
+        self.wanted = self.weights.new_zeros(model.num_classes, len(labels))  # [C, n]: its weight at a node's class
+        self.wanted.scatter_(0, labels.unsqueeze(0), self.weights)
+        self.terms = terms_rule(model)
+        self.gradients = [
+            (torch.zeros_like(layer.weight), None if layer.bias is None else torch.zeros_like(layer.bias))
+            for layer in self.layers
+        ]
+        self.g_terms = self.weights.new_empty(self.sizes.powers, self.sizes.classes, widths[-1])
+        self.g_bias = self.weights.new_empty(self.sizes.powers, self.sizes.classes)
+        self.plans: dict[bool, StepPlan] = {}
+        self.sparse_dropout: SparseDropout | None = None
+        self.row_dropouts: dict[int, RowDropout] = {}
+
+    def __call__(self, drops: bool) -> tuple[Tensor, Tensor]:
+        """Set every weight's gradient; the training loss, and logits `[N, C]` with nothing dropped.
+
+        Where only some nodes are `judged`, the logits of others may be missing (nan). Logits and gradients are the
+        same memory in every call.
+        """
+        with torch.no_grad():
+            plan = self._plan(drops)
+            pieces = self.terms.forward()
+            clean = None if plan.evaluating is None else self._evaluated(plan, plan.evaluating, pieces)
+            count = len(plan.training)
+            x = self._dropped(plan) if drops else plan.training.x
+            hidden = self._hidden(x if plan.both is None else plan.both.x, plan.forwards, count if drops else 0)
+            logits = self._logits(plan.both or plan.training, plan.forwards, pieces)
+            if plan.both is not None:
+                clean, logits = logits[count:], logits[:count]
+                hidden = [result[:count] for result in hidden]
+            loss = self._loss(plan, logits)
+            self.terms.backward(self._backward(plan, x, hidden, pieces, drops))
+            return loss, self._of_all(plan, logits if clean is None else clean)
+
+    def _plan(self, drops: bool) -> StepPlan:
+        if drops not in self.plans:
+            self.plans[drops] = plan_training_step(
+                self.everything, self.sizes, self.train, self.judged, drops, self.weights
+            )
+        return self.plans[drops]
+
+    def _evaluated(self, plan: StepPlan, memory: PassMemory, pieces: Pieces) -> Tensor:
+        """The logits with nothing dropped."""
+        self._hidden(plan.evaluation.x, memory, 0)
+        return self._logits(plan.evaluation, memory, pieces)
+
+    def _of_all(self, plan: StepPlan, logits: Tensor) -> Tensor:
+        """`[N, C]`, with the logits of the nodes judged, from those of the rows evaluated."""
+        if plan.judged is None or plan.judged_logits is None:
+            return logits
+        chosen = torch.index_select(logits, 0, plan.judged, out=plan.chosen_logits)
+        return plan.judged_logits.index_copy_(0, cast(Tensor, self.judged), chosen)
+
+    def _dropped(self, plan: StepPlan) -> Features:
+        """The features of training rows with some entries zeroed, in the same memory each time, that of `both` too."""
+        share, region = self.model.features.dropout, plan.training
+        x, joined = region.x, None if plan.both is None else plan.both.x
+        if share == 0:
+            return x
+        if not isinstance(x, SparseOperator):
+            target = cast(Tensor, plan.dropped) if joined is None else cast(Tensor, joined)[: len(region)]
+            return self._row_dropout(-1, share, x.shape[1], region)(target.copy_(x))
+        if self.sparse_dropout is None or self.sparse_dropout.p != share:
+            stored = cast(SparseOperator, self.everything.x).nnz
+            values = None if joined is None else cast(SparseOperator, joined).matrix.values()[: x.nnz]
+            self.sparse_dropout = SparseDropout(x, share, region.entries, stored, values)
+        return self.sparse_dropout()
+
+    def _row_dropout(self, number: int, share: float, width: int, region: Region) -> RowDropout:
+        """That of layer `number`, or -1 for features."""
+        existing = self.row_dropouts.get(number)
+        if existing is None or existing.p != share:
+            existing = self.row_dropouts[number] = RowDropout(share, width, region.rows, len(self.everything))
+        return existing
+
+    def _hidden(self, x: Features, memory: PassMemory, dropped: int) -> Sequence[Tensor]:
+        """The result of each feature layer, the last is `X_T`, with dropout in the first `dropped` rows."""
+        before = x
+        for number, (layer, current) in enumerate(zip(self.layers, memory.hidden, strict=True)):
+            weight, bias = layer.weight, layer.bias
+            if isinstance(before, SparseOperator):
+                multiply_sparse(before.matrix, weight, current)
+                if bias is not None:
+                    current.add_(bias)
+            elif bias is None:
+                torch.mm(before, weight, out=current)
+            else:
+                torch.addmm(bias, before, weight, out=current)
+            before = current.relu_()
+            share = self._dropout(number)
+            if dropped and share > 0:
+                self._row_dropout(number, share, current.shape[1], self.plans[True].training)(current[:dropped])
+        return memory.hidden
+
+    def _dropout(self, number: int) -> float:
+        features = self.model.features
+        return features.last_dropout if number == len(self.layers) - 1 else features.dropout
+
+    def _scale(self, number: int, drops: bool) -> float:
+        """By what dropout multiplied the entries of a layer's result that it left."""
+        return 1 / (1 - self._dropout(number)) if drops else 1.0
+
+    def _logits(self, region: Region, memory: PassMemory, pieces: Pieces) -> Tensor:
+        torch.mm(pieces.terms.flatten(0, 1), memory.hidden[-1].T, out=memory.product)  # few long rows: fastest
+        if pieces.bias is None:
+            memory.every_power.copy_(memory.standing)
+        else:
+            torch.add(memory.standing, pieces.bias.unsqueeze(1), out=memory.every_power)
+        for link, first in zip(pieces.links, self.first_powers, strict=True):
+            if first is not None:
+                memory.powers[first].add_(region.take(link, memory.joined))
+        total = horner_(region.operators, self.sizes.depths, memory.powers.__getitem__)
+        for operator, link, first in zip(region.links, pieces.links, self.first_powers, strict=True):
+            if first is None:
+                multiply_add_sparse_(total, operator.matrix, link)
+        return total
+
+    def _loss(self, plan: StepPlan, logits: Tensor) -> Tensor:
+        """Cross entropy of the training nodes; leaves its gradient in the plan."""
+        memory = plan.loss
+        torch.index_select(logits, 0, plan.train, out=memory.chosen)
+        transpose_(memory.chosen, memory.lying)
+        torch.ops.aten._log_softmax.out(memory.lying, 0, False, out=memory.logarithms)
+        loss = torch.mul(memory.logarithms, self.wanted, out=memory.shares).sum().neg_()
+        error = memory.logarithms.exp_().mul_(self.weights).sub_(self.wanted)
+        memory.error.index_copy_(0, plan.train, transpose_(error, memory.chosen))
+        return loss
+
+    def _backward(self, plan: StepPlan, x: Features, hidden: Sequence[Tensor], pieces: Pieces, drops: bool) -> Pieces:
+        """Set the gradients of the feature layers; those of the pieces."""
+        memory, region = plan.loss, plan.training
+        powers_(region.backwards, self.sizes.depths, memory.error, memory.columns, memory.turns)
+        torch.mm(memory.flat.T, hidden[-1], out=self.g_terms.flatten(0, 1))
+        if pieces.bias is not None:
+            torch.sum(memory.flat, 0, out=self.g_bias.view(-1))
+        links = tuple(
+            multiply_sparse(operator.transposed, memory.error, target)
+            if first is None
+            else region.spread(memory.columns[first], target)
+            for operator, first, target in zip(region.links, self.first_powers, plan.link_errors, strict=True)
+        )
+        last = len(self.layers) - 1
+        error = _scaled_product(memory.flat, pieces.terms.flatten(0, 1), self._scale(last, drops), plan.errors[last])
+        for number in reversed(range(len(self.layers))):
+            torch.ops.aten.threshold_backward.grad_input(error, hidden[number], 0, grad_input=error)
+            before = hidden[number - 1] if number else x
+            layer, (g_weight, g_bias) = self.layers[number], self.gradients[number]
+            if isinstance(before, SparseOperator):
+                layer.weight.grad = multiply_sparse(before.transposed, error, g_weight)
+            else:
+                layer.weight.grad = torch.mm(before.T, error, out=g_weight)
+            if layer.bias is not None:
+                layer.bias.grad = torch.sum(error, 0, out=g_bias)
+            if number:
+                scale = self._scale(number - 1, drops)
+                error = _scaled_product(error, layer.weight.T, scale, plan.errors[number - 1])
+        return Pieces(self.g_terms, None if pieces.bias is None else self.g_bias, links)
+
+
+def _scaled_product(first: Tensor, second: Tensor, scale: float, out: Tensor) -> Tensor:
+    """`scale * first @ second`, the smaller of the two scaled, and `first` in place."""
+    if scale == 1:
+        return torch.mm(first, second, out=out)
+    if second.numel() < first.numel():
+        return torch.mm(first, second * scale, out=out)
+    return torch.mm(first.mul_(scale), second, out=out)

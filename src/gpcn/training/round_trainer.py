@@ -1,0 +1,84 @@
+"""`RoundTrainer`: the protocol for models that fit themselves, a round per epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gpcn.errors import ConfigError
+from gpcn.graph import Split
+from gpcn.nn.self_fitting import SelfFitting
+from gpcn.training.config import TrainConfig
+from gpcn.training.loop import TrainingLoop, checkpoint_misfit
+from gpcn.training.problem import Problem
+
+OF_THE_OPTIMIZER = ("lr", "weight_decay", "theta_decay", "link_decay", "mu_lr")
+"""Training settings that are accepted and mean nothing where there are no gradients."""
+
+
+class RoundTrainer(TrainingLoop):
+    """As `Trainer`, for a `SelfFitting` model: epoch `n` judges the model after `n` rounds.
+
+    The model before the first round is judged in epoch 0 and is no candidate, as weights are that were only drawn.
+
+    Args:
+        problem: the prepared graph.
+        config: what to fit and how; `OF_THE_OPTIMIZER` means nothing here.
+        split: which nodes train and validate; test nodes are never looked at here.
+        number: the split's number; with the seed it decides every random draw.
+    """
+
+    def __init__(self, problem: Problem, config: TrainConfig, split: Split, number: int) -> None:
+        super().__init__(problem, config, split)
+        model = problem.build(config)
+        if not isinstance(model, SelfFitting):
+            raise ConfigError(f"{config.model} does not fit itself; train it with Trainer")
+        self.model: SelfFitting = model
+        self.fitting = model.begin(
+            problem.x,
+            problem.adjacency,
+            problem.labels,
+            self.train,
+            class_weights=self.class_weights,
+            seed=int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint32)[0]),
+            most=int(config["epochs"]) - 1,
+        )
+
+    @property
+    def num_parameters(self) -> int:
+        """As the model counts them, at the best epoch from `best_logits` on."""
+        return self.model.num_learned
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """One epoch."""
+        logits = self.fitting.logits()
+        loss = F.cross_entropy(logits[self.train], self.train_labels, self.class_weights)
+        value = self._judge(loss, logits)
+        if value < self.best_value and self.epoch > 0:
+            self.best_value, self.best_epoch = value, self.epoch
+        self.fitting.advance()
+        self.epoch += 1
+
+    @torch.no_grad()
+    def best_logits(self) -> Tensor:
+        """Logits of all nodes after the best round, as which the model is kept from now on."""
+        self.fitting.keep(self.best_epoch)
+        logits: Tensor = self.model.eval()(self.problem.x, self.problem.adjacency)
+        return logits
+
+    def state(self) -> tuple[dict[str, Tensor], str]:
+        """Tensors and a JSON text that `restore` continues from, bit by bit."""
+        return {f"fitting.{name}": tensor for name, tensor in self.fitting.state().items()}, self._progress()
+
+    def restore(self, tensors: dict[str, Tensor], text: str) -> None:
+        """Continue where `state` was taken."""
+        try:
+            self.fitting.restore({name.removeprefix("fitting."): tensor for name, tensor in tensors.items()})
+            self._restore_progress(text)
+            if self.fitting.rounds != self.epoch:
+                raise ValueError(f"there were {self.fitting.rounds} rounds in {self.epoch} epochs")
+        except (KeyError, ValueError, TypeError, RuntimeError, OverflowError) as error:
+            raise checkpoint_misfit(error) from error

@@ -1,0 +1,126 @@
+"""The graph of a run, loaded again from where the run says it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpcn.data.apply_split_plan import apply_split_plan
+from gpcn.data.interop import from_frames
+from gpcn.data.load import load
+from gpcn.data.parts.manifest import is_sharded
+from gpcn.data.split_plan import SplitPlan
+from gpcn.data.tables.columns import Columns
+from gpcn.errors import CheckpointError, ConfigError
+from gpcn.graph import Graph
+from gpcn.preparation.preparation import Preparation
+from gpcn.training.runs.folders import resolved_paths
+from gpcn.training.runs.run import Run
+from gpcn.utils.types import METRICS
+
+
+def graph_of(
+    run: Run,
+    graph: str | None = None,
+    nodes: Path | None = None,
+    mirror: Path | None = None,
+    *,
+    unknown: str | None = None,
+) -> Graph:
+    """The graph that `run` was trained on, or the given `graph`, read with the same options.
+
+    `unknown` says what happens to edges whose ends are not in the table of nodes (`drop`, `add`), where it is another
+    thing than in training.
+    """
+    source, preparation = source_of(run.graph), run.graph.get("preparation")
+    return reload_graph(source, run.path, graph, nodes, mirror, preparation, unknown=unknown)
+
+
+def graph_of_frames(run: Run, edges: Any, nodes: Any = None, *, unknown: str | None = None) -> Graph:
+    """The same from data frames or Arrow tables, read and encoded as the tables of `run` were."""
+    payload = run.graph.get("preparation")
+    preparation = None if payload is None else Preparation.from_json(payload, str(run.path))
+    columns = _columns(run.path, source_of(run.graph), unknown)
+    graph = from_frames(edges, nodes, columns, require_labels=False, preparation=preparation)
+    return graph.judged_by(run.graph["metric"])
+
+
+def source_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the graph of a run or study came from, and the metric it was judged by, from what is kept of it."""
+    source = about.get("source") or {}
+    return {**source, "metric": about["metric"]} if "metric" in about else dict(source)
+
+
+def relocated_source(source: Mapping[str, Any], graph: str | None, nodes: Path | None) -> dict[str, Any]:
+    """`source` for a graph whose files lie elsewhere now; read with the same options and split as before."""
+    if graph is None and nodes is None:
+        return dict(source)
+    table = None if nodes is None else str(nodes)
+    return {**source, "nodes": table, "beside": {}} | ({} if graph is None else {"graph": graph})
+
+
+def reload_graph(
+    source: dict[str, Any],
+    whose: Path,
+    graph: str | None = None,
+    nodes: Path | None = None,
+    mirror: Path | None = None,
+    prepared: Any = None,
+    *,
+    unknown: str | None = None,
+) -> Graph:
+    """The graph from where `source` says it came, or the given `graph`; `whose` folder says so.
+
+    `prepared` is how the columns of its tables were encoded: another graph's tables are encoded alike.
+    """
+    plan = None
+    if graph is None:
+        if not source.get("graph"):
+            raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
+        _check(source, whose)
+        source = resolved_paths(source, whose)
+        plan = _plan(source, whose)
+        graph, nodes = source["graph"], nodes or (Path(source["nodes"]) if source.get("nodes") else None)
+    plain = graph.endswith(".npz") or not Path(graph).exists() or is_sharded(graph)
+    columns = _columns(whose, source, unknown)
+    if plain:
+        columns = Columns(structure=columns.structure, unknown=unknown or "error")
+    preparation = None if prepared is None else Preparation.from_json(prepared, str(whose))
+    options: dict[str, Any] = {"columns": columns, "mirror": mirror, "require_labels": False}
+    loaded = load(graph, nodes=nodes, preparation=preparation, **options)
+    metric = source.get("metric", loaded.metric)
+    if metric not in METRICS:
+        raise CheckpointError(f"{whose} is damaged: it names a metric {metric!r} that gpcn does not know")
+    loaded = loaded.judged_by(metric)
+    return loaded if plan is None else apply_split_plan(loaded, plan, source)
+
+
+def _check(source: dict[str, Any], whose: Path) -> None:
+    if not all(isinstance(text, str) for text in (source["graph"], source.get("nodes") or "")):
+        raise CheckpointError(
+            f"{whose} is damaged: it does not say where its graph came from in a way that can be read"
+        )
+
+
+def _plan(source: dict[str, Any], whose: Path) -> SplitPlan | None:
+    """How the graph was split, where it was; runs of the first version have `random_splits` instead of `splits`."""
+    stored = source.get("splits") or source.get("random_splits")
+    if not stored:
+        return None
+    try:
+        return SplitPlan.from_json(stored)
+    except ConfigError as error:
+        raise CheckpointError(f"{whose} is damaged: it does not say how its graph was split ({error})") from error
+
+
+def _columns(whose: Path, metadata: dict[str, Any], unknown: str | None) -> Columns:
+    stored: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in (metadata.get("columns") or {}).items()
+    }
+    stored |= {} if unknown is None else {"unknown": unknown}
+    try:
+        return Columns(**stored)
+    except TypeError as error:
+        raise CheckpointError(f"{whose} is damaged: it names columns of an unknown kind") from error

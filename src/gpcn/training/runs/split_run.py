@@ -1,0 +1,190 @@
+"""One split from start or checkpoint to its files: weights, predictions, history, and last of all its result."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpcn.errors import CheckpointError, TrainingError
+from gpcn.files.atomic import replacing
+from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
+from gpcn.graph import Graph
+from gpcn.nn.engine.memory import memory_limits, reuse_freed_memory
+from gpcn.training import checkpoint
+from gpcn.training.config import TrainConfig
+from gpcn.training.loop import HISTORY, TrainingLoop
+from gpcn.training.problem import Problem, choose_device
+from gpcn.training.runs.records import check_result_record
+from gpcn.training.scores.evaluation import evaluate
+from gpcn.training.trainer_choice import trainer_for
+from gpcn.utils.types import ROLES
+
+Report = Callable[[int, TrainingLoop], None]
+KEPT = ("model.json", "predictions.npz", "epochs.csv")
+"""What a finished split has beside its `result.json`, which holds their checksums."""
+
+
+def split_key(config: TrainConfig, identity: str, number: int) -> str:
+    """What a split's files belong to: configuration, graph (its fingerprint, in runs also its names) and number."""
+    return hashlib.sha256(f"{config.canonical()}|{identity}|{number}".encode()).hexdigest()
+
+
+def run_split(
+    graph: Graph,
+    config: TrainConfig,
+    number: int,
+    folder: Path | None = None,
+    *,
+    device: str = "cpu",
+    save_every: float = 10.0,
+    report: Report | None = None,
+    identity: str | None = None,
+) -> dict[str, Any]:
+    """Train split `number`, or finish it, or do nothing where it is done; its result.
+
+    With a `folder`, progress is saved every `save_every` seconds and continued bit by bit. `identity` is what the run
+    calls its graph (`Run.identity`); without a run it is the fingerprint.
+    """
+    key = split_key(config, identity or graph.fingerprint(), number)
+    if folder is not None:
+        done = read_split_result(folder, key)
+        if done is not None:
+            return done
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"cannot make {folder}: {error.strerror or error}; choose another --out") from error
+    reuse_freed_memory()
+    memory = f"{config.model} on {graph.name}"
+    with memory_limits(memory):
+        problem = Problem.of(graph, config, choose_device(device))
+        trainer = trainer_for(problem, config, graph.splits[number], number)
+    spent = _restore(trainer, folder, key)
+    start = saved = time.perf_counter()
+
+    def after_epoch(current: TrainingLoop) -> None:
+        nonlocal saved
+        now = time.perf_counter()
+        if folder is not None and now - saved >= save_every:
+            tensors, progress = current.state()
+            checkpoint.save(folder, "checkpoint", tensors, {"state": progress, "seconds": spent + now - start}, key)
+            saved = now
+        if report is not None:
+            report(number, current)
+
+    with memory_limits(memory):
+        trainer.run(after_epoch)
+        probabilities = torch.softmax(trainer.best_logits().double(), dim=1).cpu().numpy()
+    if not np.isfinite(probabilities).all():
+        raise TrainingError(f"{config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
+    result = _result(graph, config, number, trainer, probabilities, spent + time.perf_counter() - start)
+    if folder is not None:
+        write_split(folder, key, dict(trainer.model.state_dict()), trainer.history, probabilities, result)
+    else:
+        result["probabilities"] = probabilities
+    return result
+
+
+def read_split_result(folder: Path, key: str) -> dict[str, Any] | None:
+    """The result of a finished split, checked to belong to `key`."""
+    payload = read_split_outcome(folder, key)
+    return None if payload is None else dict(payload["result"])
+
+
+def read_split_outcome(folder: Path, key: str) -> dict[str, Any] | None:
+    """All that `result.json` says: the result, and the checksums of the files beside it (earlier versions: none)."""
+    path = folder / "result.json"
+    if not path.exists():
+        return None
+    advice = f"delete {folder} to run that split again"
+    payload = read_sealed(path, check_result_record, advice)
+    if payload["owner"] != key:
+        raise CheckpointError(f"{path} belongs to another run or graph; {advice}")
+    return payload
+
+
+def _restore(trainer: TrainingLoop, folder: Path | None, key: str) -> float:
+    """Go on from the checkpoint in `folder`, if there is one; the seconds that were spent until then."""
+    stored = None if folder is None else checkpoint.load(folder, "checkpoint", key)
+    if stored is None:
+        return 0.0
+    tensors, metadata = stored
+    trainer.restore(tensors, str(metadata.get("state")))
+    seconds = metadata.get("seconds")
+    return float(seconds) if isinstance(seconds, (int, float)) and math.isfinite(seconds) else 0.0
+
+
+def _result(
+    graph: Graph, config: TrainConfig, number: int, trainer: TrainingLoop, probabilities: Any, seconds: float
+) -> dict[str, Any]:
+    coefficients, mix = trainer.model.coefficients(), trainer.model.mix()
+    about = {
+        "epochs": trainer.epoch,
+        "best_epoch": trainer.best_epoch,
+        "seconds": round(seconds, 3),
+        "parameters": trainer.num_parameters,
+        "coefficients": None
+        if coefficients is None
+        else [x if math.isfinite(x) else None for x in coefficients.tolist()],
+        "mix": mix,
+    }
+    return split_result(graph, config, number, probabilities, about)
+
+
+def split_result(
+    graph: Graph, config: TrainConfig, number: int, probabilities: Any, about: dict[str, Any]
+) -> dict[str, Any]:
+    """The result of split `number`, as it is kept: its scores, and `about` its training."""
+    split = graph.splits[number]
+    parts = {
+        role: evaluate(probabilities[nodes], graph.labels[nodes], graph.metric, graph.positive)
+        for role, nodes in ((role, getattr(split, role)) for role in ROLES)
+    }
+    return {
+        "split": number,
+        "seed": config.seed,
+        "test": parts["test"]["score"],
+        "val": parts["val"]["score"],
+        "train": parts["train"]["score"],
+        **about,
+        "metrics": parts,
+    }
+
+
+def write_split(
+    folder: Path,
+    key: str,
+    weights: dict[str, Tensor],
+    history: Sequence[Sequence[float]],
+    probabilities: Any,
+    result: dict[str, Any],
+) -> None:
+    """The files of a finished split; `history` has a row per epoch, as `HISTORY` names its columns."""
+    checkpoint.save(folder, "model", weights, {}, key)
+    packed = io.BytesIO()
+    np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
+    with replacing(folder / "predictions.npz") as stream:
+        stream.write(packed.getvalue())
+    write_epoch_history(folder, history)
+    files = {name: file_digest(folder / name) for name in KEPT}
+    payload = {"format": FORMAT, "owner": key, "files": files, "result": result}
+    write_sealed(folder / "result.json", payload)  # last: from here on the split is done
+    checkpoint.remove(folder, "checkpoint")
+
+
+def write_epoch_history(folder: Path, history: Sequence[Sequence[float]]) -> None:
+    """A row per epoch, as `HISTORY` names its columns."""
+    rows = "\n".join(
+        ",".join(f"{value:g}" if i == 0 else repr(value) for i, value in enumerate(row)) for row in history
+    )
+    with replacing(folder / "epochs.csv") as stream:
+        stream.write((",".join(HISTORY) + "\n" + rows + "\n").encode())

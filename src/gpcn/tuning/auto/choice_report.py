@@ -1,0 +1,211 @@
+"""What `auto` says about itself: what it plans, what it tried, what it chose and why, and what is wrong with that."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpcn.graph import Graph
+from gpcn.training.scores.metrics import definition
+from gpcn.tuning.auto.candidates import Candidate
+from gpcn.tuning.auto.ensemble import Selection
+from gpcn.tuning.auto.expected_score import ExpectedScore
+from gpcn.tuning.auto.holdouts import Holdout, Stage
+from gpcn.tuning.auto.portfolio import EPOCHS
+from gpcn.tuning.auto.search import Search
+
+SIGNALS = {
+    "features": ("logistic", "mlp"),
+    "links": ("link", "label-propagation"),
+}
+BOTH = "features and neighbours"
+STILL_IMPROVING = 0.9  # of the epochs so far: a best epoch after that says that more would help
+
+
+@dataclass(frozen=True)
+class Member:
+    """A candidate under a rule, and how often it counts."""
+
+    candidate: Candidate
+    rule: str
+    count: int
+
+
+def describe_auto_plan(graph: Graph, stages: Sequence[Stage], search: Search, seconds: float) -> list[str]:
+    """What is about to happen."""
+    holdouts = stages[-1].holdouts
+    if holdouts[0].outer is None:
+        how = f"cross-validation inside {holdouts[0].nodes.size:,} training and validation nodes (they are few)"
+    elif len(holdouts) == 1:
+        how = f"the {holdouts[0].nodes.size:,} validation nodes of split {holdouts[0].outer}"
+    else:
+        how = f"the validation nodes of {len(holdouts)} splits"
+    texts = [
+        f"auto on {graph.name}: {graph.num_nodes:,} nodes, {graph.num_features:,} features, {seconds:.0f} s; judged by "
+        f"{how}, {graph.metric}"
+    ]
+    if search.candidates:
+        texts.append(f"going on: {len(search.candidates)} configuration(s) were tried before")
+    return texts
+
+
+def describe_auto_choice(
+    graph: Graph,
+    search: Search,
+    judged: Sequence[Holdout],
+    chosen: Sequence[Member],
+    selection: Selection,
+    expected: ExpectedScore,
+) -> dict[str, Any]:
+    """What was chosen, out of what, and why."""
+    tried = tried_candidate_rows(graph, search, judged)
+    counts: Counter[str] = Counter()
+    for member in chosen:  # one candidate may be there twice, at the epochs that loss and metric choose
+        counts[member.candidate.title] += member.count
+    parts = [f"{title} ({count} of {counts.total()})" for title, count in counts.most_common()]
+    text = f"the average of {', '.join(parts)}"
+    if len(counts) == 1:
+        text = f"{chosen[0].candidate.title} {'alone' if len(chosen) == 1 else 'at the epochs of loss and metric'}"
+    shown = search.shown
+    signals = _signals(graph, search, judged)
+    why = []
+    if signals:
+        listed = ", ".join(f"{name} {shown(value)}" for name, value in signals.items())
+        why.append(f"signals on judged nodes: {listed}; {max(signals, key=lambda name: signals[name])} carry most")
+    best = max(tried, key=lambda row: -math.inf if row["gain"] is None else row["gain"])
+    why.append(
+        f"{len(tried)} configurations tried; the best single one, {best['title']}, has {shown(selection.single)}"
+    )
+    if len(chosen) > 1:
+        reason = (
+            f"chosen crosswise, an average has {shown(selection.crosswise)} where a single one has "
+            f"{shown(selection.single_crosswise)}"
+        )
+    else:
+        reason = "averaging does not pay on judged nodes"
+    metric = definition(graph.metric)
+    sign, digits = metric.sign, metric.digits
+    why.append(f"chosen: {text}: {shown(selection.gain)} on judged nodes; {reason}")
+    why.append(
+        f"expected on test nodes: {expected.score:.{digits}f}, between {expected.low:.{digits}f} and "
+        f"{expected.high:.{digits}f}"
+    )
+    by_folds = judged[0].outer is None
+    return {
+        "chosen": text,
+        "why": why,
+        "judged_by": "cross-validation" if by_folds else "validation nodes",
+        "judged": sign * selection.gain,
+        "best_single": sign * selection.single,
+        "expected": {"score": expected.score, "low": expected.low, "high": expected.high},
+        "above_majority": expected.above_majority,
+        "signals": {name: sign * value for name, value in signals.items()},
+        "configurations": len(tried),
+        "evaluations": sum(len(candidate.judgements) for candidate in search.candidates.values()),
+        "tried": [{name: value for name, value in row.items() if name != "gain"} for row in tried],
+        "skipped": dict(search.skipped) | {entry.title: "the time was over" for entry in search.portfolio},
+        "failed": {
+            candidate.title: candidate.failed
+            for candidate in search.candidates.values()
+            if candidate.failed is not None
+        },
+    }
+
+
+def tried_candidate_rows(graph: Graph, search: Search, judged: Sequence[Holdout]) -> list[dict[str, Any]]:
+    """Every candidate with any score: where it was judged, how long it trained."""
+    sign = definition(graph.metric).sign
+    rows = []
+    for candidate in search.candidates.values():
+        if not candidate.judgements:
+            continue
+        best = candidate.best(graph, tuple(judged))
+        first = candidate.best(graph, search.stages[0].holdouts[:1])
+        rows.append(
+            {
+                "number": candidate.number,
+                "title": candidate.title,
+                "model": candidate.config.model,
+                "origin": candidate.origin,
+                "score": None if best is None else sign * best[0],
+                "first_score": None if first is None else sign * first[0],
+                "select": None if best is None else best[1],
+                "judged_in": sorted(candidate.judgements),
+                "epochs": max(judgement.epochs for judgement in candidate.judgements.values()),
+                "seconds": round(sum(judgement.seconds for judgement in candidate.judgements.values()), 2),
+                "gain": None if best is None else best[0],
+            }
+        )
+    return rows
+
+
+def _signals(graph: Graph, search: Search, judged: Sequence[Holdout]) -> dict[str, float]:
+    """The best gain of models that see features alone, links alone, and both."""
+    gains: dict[str, float] = {}
+    for candidate in search.candidates.values():
+        best = candidate.best(graph, tuple(judged[:1]))
+        if best is None or candidate.title == "majority":
+            continue
+        name = next((name for name, models in SIGNALS.items() if candidate.config.model in models), BOTH)
+        gains[name] = max(gains.get(name, -math.inf), best[0])
+    return gains
+
+
+def auto_choice_warnings(
+    graph: Graph,
+    search: Search,
+    chosen: Sequence[Member],
+    expected: ExpectedScore,
+    *,
+    seconds: float,
+    workers: int,
+) -> list[str]:
+    """What the reader should know before using the result."""
+    texts = []
+    if not expected.above_majority:
+        texts.append(
+            "the choice is not clearly above predicting by class shares alone; do not rely on it (more labels, other "
+            "features or a longer --budget may help)"
+        )
+    wanted = _wanted_seconds(graph, search, seconds, workers)
+    untried = len(search.skipped) + len(search.portfolio)
+    if untried:
+        texts.append(
+            f"the budget of {_duration(seconds)} was too small for this graph on this machine: {untried} of "
+            f"{search.portfolio_size} first configurations were not tried; about {_duration(wanted)} would do"
+        )
+    elif any(_improves(member) for member in chosen):
+        texts.append(
+            "what was chosen was still improving when the time was over; the same command goes on, best with a longer "
+            "--budget"
+        )
+    return texts
+
+
+def _improves(member: Member) -> bool:
+    return any(
+        not judgement.finished and judgement.best_epochs[member.rule][0] > STILL_IMPROVING * judgement.epochs
+        for judgement in member.candidate.judgements.values()
+        if member.rule in judgement.best_epochs
+    )
+
+
+def _wanted_seconds(graph: Graph, search: Search, seconds: float, workers: int) -> float:
+    """A budget in which all first configurations would have been tried, and the best of them trained to the end."""
+    titles = {*search.skipped, *(entry.title for entry in search.portfolio)}
+    trainings = len(search.stages[0].holdouts) * len(search.stages[0].holdouts[0].splits)
+    rest = 0.0
+    for entry in search.entries:
+        if entry.title in titles:
+            epochs = min(search.stages[0].epochs, EPOCHS // 3)
+            rest += search.clock.seconds(entry.config(graph, search.seed), epochs, trainings)
+    return seconds + 1.5 * rest / workers
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{math.ceil(seconds)} s"
+    return f"{math.ceil(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,194 @@
+"""`compare` and `auto` from Python: what the commands of these names do, on a graph that may be in memory."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gpcn.data import native
+from gpcn.data.apply_split_plan import apply_split_plan
+from gpcn.data.graph_origin import graph_origin
+from gpcn.data.load import load
+from gpcn.data.split_plan import SplitPlan, default_split_plan
+from gpcn.errors import ConfigError, GpcnError
+from gpcn.graph import Graph
+from gpcn.training.runs.folders import refuse_folder_of_other_kind
+from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
+from gpcn.tuning.auto import auto as choose
+from gpcn.tuning.auto.portfolio import read_portfolio
+from gpcn.tuning.budget import read_seconds
+from gpcn.tuning.executors import Executor
+from gpcn.tuning.executors.local import LocalExecutor
+from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.utils.types import Metric
+from gpcn.workspace.folder import RunFolder
+
+GRAPH_FILE = "graph.npz"
+
+
+def compare(
+    graph: Graph | str | Path,
+    models: Sequence[str] | None = None,
+    *,
+    settings: dict[str, Any] | None = None,
+    out: str | Path | None = None,
+    plan: SplitPlan | None = None,
+    splits: Sequence[int] | None = None,
+    metric: Metric | None = None,
+    seed: int = 0,
+    jobs: int | None = 1,
+    device: str = "auto",
+    mirror: str | Path | None = None,
+) -> RunFolder:
+    """Train several models on the same splits and compare them; `evaluate()` of the result is the table.
+
+    Args:
+        graph: a graph, a dataset's name or a path (as for `gpcn.load`). A graph in memory is kept in `out` as well, so
+            that its runs can be opened later.
+        models: names that `gpcn models` lists (default: nine).
+        settings: hyperparameters or training settings; each applies to every model that has it.
+        out: the folder; without one all is kept in a temporary one for as long as the result lives.
+        plan: how to split, instead of by the splits the graph has; a graph that has none gets five random ones.
+        splits: numbers of splits (default: all).
+        metric: what is measured (default: the graph's own).
+        seed: decides every random draw.
+        jobs: splits at once; more than one needs the usual `if __name__ == "__main__":` in scripts.
+        device: `auto`, `cpu` or `cuda`.
+        mirror: a folder with the raw files of the benchmark datasets.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="gpcn-compare-")) if out is None else Path(out)
+    with _removed_on_failure(folder, temporary=out is None):
+        refuse_folder_of_other_kind(folder)
+        loaded, source = _prepared(graph, folder, plan, metric, seed, mirror)
+        train_models(
+            loaded,
+            USUAL_MODELS if models is None else models,
+            dict(settings or {}),
+            out=folder,
+            seed=seed,
+            splits=splits,
+            jobs=jobs,
+            device=device,
+            source=source,
+        )
+        return _result_in(folder, loaded, mirror, temporary=out is None)
+
+
+def auto(
+    graph: Graph | str | Path,
+    budget: str | float = "5m",
+    *,
+    out: str | Path | None = None,
+    plan: SplitPlan | None = None,
+    splits: Sequence[int] | None = None,
+    metric: Metric | None = None,
+    seed: int = 0,
+    jobs: int | None = 1,
+    refit: bool = False,
+    portfolio: str | Path | None = None,
+    log: Callable[[str], None] | None = None,
+    mirror: str | Path | None = None,
+) -> RunFolder:
+    """Have model and settings chosen, trained and judged within a budget of time; `evaluate()` says what and why.
+
+    Args:
+        graph: a graph, a dataset's name or a path (as for `gpcn.load`). A graph in memory is kept in `out` as well.
+        budget: time to choose and train: seconds, or `90s`, `5m`, `1h`.
+        out: the folder; the same call goes on in it. Without one all is kept in a temporary one for as long as the
+            result lives.
+        plan: how to split, instead of by the splits the graph has; a graph that has none gets five random ones.
+        splits: numbers of splits (default: all).
+        metric: what is measured (default: the graph's own).
+        seed: decides every random draw.
+        jobs: processes; `None`: as many as cores. More than one needs `if __name__ == "__main__":` in scripts.
+        refit: then train what was chosen on validation nodes too, for prediction.
+        portfolio: a file with what to try first.
+        log: called with one line per event.
+        mirror: a folder with the raw files of the benchmark datasets.
+    """
+    seconds = read_seconds(str(budget))
+    entries = None if portfolio is None else read_portfolio(Path(portfolio))
+    folder = Path(tempfile.mkdtemp(prefix="gpcn-auto-")) if out is None else Path(out)
+    with _removed_on_failure(folder, temporary=out is None):
+        refuse_folder_of_other_kind(folder, "auto.json")
+        loaded, source = _prepared(graph, folder, plan, metric, seed, mirror)
+        executor: Executor = SerialExecutor(loaded) if jobs == 1 else LocalExecutor(loaded, jobs, begin_here=True)
+        try:
+            choose(
+                loaded,
+                executor,
+                out=folder,
+                seconds=seconds,
+                splits=splits,
+                seed=seed,
+                source=source,
+                portfolio=entries,
+                refit=refit,
+                log=log or (lambda text: None),
+            )
+        finally:
+            executor.close()
+        return _result_in(folder, loaded, mirror, temporary=out is None)
+
+
+def _prepared(
+    graph: Graph | str | Path,
+    folder: Path,
+    plan: SplitPlan | None,
+    metric: Metric | None,
+    seed: int,
+    mirror: str | Path | None,
+) -> tuple[Graph, dict[str, Any]]:
+    """The graph with splits and metric, and where runs in `folder` find it again."""
+    if not isinstance(graph, (Graph, str, Path)):
+        raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, a dataset's name or a path")
+    loaded = graph if isinstance(graph, Graph) else load(graph, mirror=mirror)
+    plan = plan or default_split_plan(loaded, seed)
+    source = {} if isinstance(graph, Graph) else graph_origin(graph)
+    if plan is not None:
+        loaded = apply_split_plan(loaded, plan, source)
+    if metric is not None:
+        loaded = loaded.judged_by(metric)
+    if isinstance(graph, Graph):
+        return loaded, _keep_graph(loaded, folder)
+    planned = {} if plan is None else {"splits": plan.to_json()}
+    return loaded, {**source, **planned, **({} if metric is None else {"metric": metric})}
+
+
+def _keep_graph(graph: Graph, folder: Path) -> dict[str, Any]:
+    """Keep a graph that came from no file in `folder`; another one that is there is refused."""
+    file = folder / GRAPH_FILE
+    if file.exists():
+        try:
+            same = native.read(file).equals(graph)
+        except GpcnError as error:
+            raise ConfigError(f"{error}; choose another out") from error
+        if not same:
+            raise ConfigError(f"{folder} holds results on another graph than this {graph.name}; choose another out")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        native.write(graph, file)
+    return graph_origin(file)
+
+
+def _result_in(folder: Path, graph: Graph, mirror: str | Path | None, *, temporary: bool) -> RunFolder:
+    result = RunFolder(folder, graph=graph, mirror=mirror)
+    if temporary:
+        weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)
+    return result
+
+
+@contextmanager
+def _removed_on_failure(folder: Path, *, temporary: bool) -> Iterator[None]:
+    """A temporary folder is taken away where what was to be kept in it failed."""
+    try:
+        yield
+    except BaseException:
+        if temporary:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
