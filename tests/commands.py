@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import multiprocessing
 import os
 import signal
@@ -17,6 +18,7 @@ import sys
 import traceback
 import warnings
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import torch
@@ -24,6 +26,8 @@ import torch
 from gpcn.cli import main
 
 Answer = subprocess.CompletedProcess[str]
+TINY = ("--set", "hidden=8", "--set", "epochs=10", "--jobs", "1")
+"""Options of a training that ends at once."""
 
 
 def process_words(*words: object) -> list[str]:
@@ -66,6 +70,24 @@ def in_process(*words: object, cwd: Path | None = None, **env: str) -> Answer:
             signal.signal(number, handler)
     texts = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
     return subprocess.CompletedProcess(arguments, code, *texts)
+
+
+def document(*words: object, **env: str) -> Any:
+    """What a command prints with `--json`; it must succeed and say nothing else."""
+    answer = in_process(*words, "--json", **env)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+    return json.loads(answer.stdout)
+
+
+def refused(*words: object, **env: str) -> str:
+    """The one sentence on stderr of a command that must fail."""
+    answer = in_process(*words, **env)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert answer.stdout == ""
+    assert answer.stderr.startswith("error: ")
+    assert answer.stderr.count("\n") == 1
+    return answer.stderr.strip()
 
 
 class Killable:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from gpcn import Graph, Split
+from gpcn import Graph, save, synthesize
+from tests.graphs import make_graph
 
 HERE = Path(__file__).resolve()
 MIRROR = Path(os.environ.get("GPCN_MIRROR") or HERE.parents[2] / "shared" / "data").resolve()
@@ -55,18 +55,18 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def make_graph(**changes: object) -> Graph:
-    """Six nodes, directed, two classes, one node unlabelled, one split."""
-    fields: dict[str, object] = {
-        "num_nodes": 6,
-        "features": np.arange(12, dtype=np.float32).reshape(6, 2),
-        "labels": np.array([0, 1, 0, 1, 1, -1]),
-        "splits": (Split(train=np.array([0, 1]), val=np.array([2, 3]), test=np.array([4])),),
-        "name": "six",
-    }
-    fields |= changes
-    edges = fields.pop("edge_index", np.array([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3]]))
-    return Graph.from_edges(edges, **fields)  # type: ignore[arg-type]
+@pytest.fixture(scope="module")
+def graph(request: pytest.FixtureRequest) -> Graph:
+    """What `synthesize` makes of the `GRAPH_OPTIONS` of a module of tests."""
+    return synthesize(**request.module.GRAPH_OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def graph_file(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as a file of our own format."""
+    path = tmp_path_factory.mktemp("graph") / "g.npz"
+    save(graph, path)
+    return path
 
 
 @pytest.fixture

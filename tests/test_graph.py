@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import DataError, Graph, Split
-from tests.conftest import make_graph
+from tests.graphs import make_graph
 
 
 def test_a_directed_graph_knows_its_sizes(small: Graph) -> None:

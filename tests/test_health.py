@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import Graph, Split, health
-from tests.conftest import make_graph
+from tests.graphs import make_graph
 
 SPLIT = Split(train=np.array([0, 1]), val=np.array([2]), test=np.array([3, 4]))
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpcn import Graph, homophily, inspect, synthesize
-from tests.conftest import make_graph
+from tests.graphs import graph_of_payments_within_classes, make_graph
 
 
 def test_measures_of_a_path_of_two_classes_are_those_by_hand() -> None:
@@ -89,18 +89,8 @@ def test_a_node_counts_once_however_many_neighbours_it_has() -> None:
     assert directions.reciprocated == pytest.approx(2 / 5)
 
 
-def payments() -> Graph:
-    """Two classes; everybody is paid by a node of the same class, and pays one of twenty others, whoever that is."""
-    rng = np.random.default_rng(0)
-    nodes, labels = np.arange(400), np.arange(400) % 2
-    payers = labels + 2 * rng.integers(0, 10, 400)  # of the first twenty nodes, one of the same class
-    shops = 20 + rng.integers(0, 20, 400)
-    ends = np.array([np.concatenate([payers, nodes]), np.concatenate([nodes, shops])])
-    return Graph.from_edges(ends, num_nodes=400, features=np.zeros((400, 1)), labels=labels)
-
-
 def test_a_hint_names_the_setting_where_one_direction_tells_more() -> None:
-    graph = payments()
+    graph = graph_of_payments_within_classes()
     back = Graph(adjacency=graph.adjacency.T, features=graph.features, labels=graph.labels)
     inward, outward = homophily.by_direction(graph), homophily.by_direction(back)
     assert inward.inward.information == pytest.approx(outward.outward.information)

@@ -18,7 +18,7 @@ from gpcn import (
     time_split,
 )
 from gpcn.utils.types import ROLES, UNKNOWN
-from tests.conftest import make_graph
+from tests.graphs import make_graph
 
 
 @given(count=st.integers(1, 4), train=st.floats(0.1, 0.6), val=st.floats(0.1, 0.3), stratified=st.booleans())

@@ -11,33 +11,9 @@ import pytest
 
 from gpcn import load, save, synthesize
 from gpcn.data.benchmarks import catalog
-from gpcn.data.tables.tables_out import write_graph_tables
-from tests.commands import in_a_process
+from tests.commands import TINY, document, in_a_process, refused
 from tests.commands import in_process as gpcn
-from tests.test_homophily import payments
-
-
-def document(*words: object, **env: str):
-    answer = gpcn(*words, "--json", **env)
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stderr == ""
-    return json.loads(answer.stdout)
-
-
-def refused(*words: object, **env: str) -> str:
-    """The one sentence on stderr of a command that must fail."""
-    answer = gpcn(*words, **env)
-    assert answer.returncode == 2, answer.stdout + answer.stderr
-    assert answer.stdout == ""
-    assert answer.stderr.startswith("error: ")
-    assert answer.stderr.count("\n") == 1
-    return answer.stderr.strip()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    write_graph_tables(synthesize(nodes=80, degree=4, unlabelled=0.1), tmp_path / "mine")
-    return tmp_path / "mine"
+from tests.graphs import graph_of_payments_within_classes
 
 
 def test_datasets_lists_every_entry(mirror: Path) -> None:
@@ -73,14 +49,14 @@ def test_inspect_measures_a_benchmark_by_its_name(mirror: Path) -> None:
 
 
 def test_inspect_tells_what_each_direction_tells(tmp_path: Path) -> None:
-    save(payments(), tmp_path / "g.npz")
+    save(graph_of_payments_within_classes(), tmp_path / "g.npz")
     facts = document("inspect", tmp_path / "g.npz")["directions"]
     assert facts["in"]["label_informativeness"] > facts["out"]["label_informativeness"] + 0.5
     shown = gpcn("inspect", tmp_path / "g.npz").stdout
     assert "in: that point to a node" in shown
     assert "of the links have a link back" in shown
     assert "--set direction=in, or --model multi-gpcn" in " ".join(shown.split())
-    save(payments().symmetrized(), tmp_path / "u.npz")
+    save(graph_of_payments_within_classes().symmetrized(), tmp_path / "u.npz")
     assert document("inspect", tmp_path / "u.npz")["directions"] is None
     assert "link back" not in gpcn("inspect", tmp_path / "u.npz").stdout
 
@@ -145,9 +121,6 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert story["predicted_right"] > 0.6
     assert "Which signal carries the predictions" in Path(story["report"]).read_text()
     assert (tmp_path / "demo" / "predictions.csv").read_text().startswith('"node","predicted","p_class 0"')
-
-
-TINY = ("--set", "hidden=8", "--set", "epochs=10", "--jobs", "1")
 
 
 def test_what_train_and_compare_write_predict_reads(folder: Path, tmp_path: Path) -> None:

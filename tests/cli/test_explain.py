@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import TINY, document, folder, gpcn, refused
-
-__all__ = ["folder"]
+from tests.commands import TINY, document, refused
+from tests.commands import in_process as gpcn
 
 
 @pytest.fixture

@@ -10,17 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gpcn import save, synthesize
 from gpcn.cli.shared import guard
 from gpcn.cli.shared.guard import explain_failure, without_debug_option
 from tests.faults.commands import refused, run_command
 
-
-@pytest.fixture(scope="module")
-def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("graph") / "g.npz"
-    save(synthesize(nodes=60, degree=4), path)
-    return path
+GRAPH_OPTIONS = {"nodes": 60, "degree": 4}
 
 
 def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,8 @@ from gpcn.preparation.preparation import Preparation
 from gpcn.training.predictions.prediction import predict
 from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
-from tests.cli.test_cli import document, gpcn
+from tests.commands import document
+from tests.commands import in_process as gpcn
 
 NODES, NEW = 400, 40
 QUICK = ("--set", "epochs=15", "--random-splits", 2, "--jobs", 1)

@@ -17,7 +17,8 @@ from gpcn.splits import random_splits
 from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
 from gpcn.tuning.ledger import read_study_header
-from tests.cli.test_cli import TINY, document, gpcn, refused
+from tests.commands import TINY, document, refused
+from tests.commands import in_process as gpcn
 
 
 def rare(path: Path) -> Graph:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.test_cli import TINY, document, folder, gpcn, refused
-
-__all__ = ["folder"]
+from tests.commands import TINY, document, refused
+from tests.commands import in_process as gpcn
 
 
 def test_report_says_what_was_written(folder: Path, tmp_path: Path) -> None:

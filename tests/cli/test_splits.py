@@ -13,9 +13,8 @@ from gpcn import folds, load, random_splits
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
 from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
-from tests.cli.test_cli import TINY, document, folder, gpcn, refused
-
-__all__ = ["folder"]
+from tests.commands import TINY, document, refused
+from tests.commands import in_process as gpcn
 
 
 @pytest.fixture

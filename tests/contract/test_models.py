@@ -10,22 +10,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from gpcn import Graph, synthesize, to_pyg
+from gpcn import Graph, to_pyg
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.self_fitting import SelfFitting, fit
+from tests.graphs import graph_with_isolated_node
 
 NODES, CLASSES = 40, 3
 MODELS = zoo.names()
 PER_NODE = {"gpcn-link": "link", "agpcn-link": "link"}
-
-
-def graph_with_isolated_node(seed: int = 0) -> Graph:
-    graph = synthesize(nodes=NODES, classes=CLASSES, degree=4, features=7, directed=True, splits=1, seed=seed)
-    lonely = graph.adjacency.tolil()
-    lonely[5] = 0
-    lonely[:, 5] = 0
-    features = np.where(np.abs(graph.features) < 0.7, 0, graph.features)
-    return Graph(adjacency=lonely.tocsr(), features=features, labels=graph.labels, splits=graph.splits)
 
 
 def build(name: str, graph: Graph, dtype: torch.dtype = torch.float64, **changes: object) -> NodeClassifier:

@@ -20,7 +20,7 @@ from gpcn.cli.shared.options import GraphOptions
 from gpcn.data.tables.columns_file import read_columns_file
 from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.utils.types import ROLES
-from tests.cli.test_cli import document, refused
+from tests.commands import document, refused
 
 EDGES = """payer,payee,amount,kind,at,remark
 a,b,10,card,2024-03-01,lunch with all

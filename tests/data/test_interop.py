@@ -19,7 +19,7 @@ from gpcn import (
     to_networkx,
     to_pyg,
 )
-from tests.conftest import make_graph
+from tests.graphs import make_graph
 
 VARIANTS = {
     "one split": {},

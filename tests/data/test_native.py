@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from gpcn import DataError, Graph, load, save, synthesize
 from gpcn.data import native
 from gpcn.data.archives import read_npz
-from tests.conftest import make_graph
+from tests.graphs import make_graph
 
 VARIANTS = {
     "plain": {},

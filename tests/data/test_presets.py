@@ -16,7 +16,8 @@ from gpcn import ConfigError
 from gpcn.data.presets import PRESETS, draw_preset, write_preset
 from gpcn.data.tables.columns import IDS, LABELS, SOURCES, TARGETS
 from gpcn.data.tables.delimited import read_table
-from tests.cli.test_cli import document, gpcn, refused
+from tests.commands import document, refused
+from tests.commands import in_process as gpcn
 
 FEATURES = {
     "fraud": ("income", "age", "opened", "country", "note", "referral_code", "version"),

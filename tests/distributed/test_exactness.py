@@ -8,26 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 
-from gpcn import Graph, TrainConfig, synthesize
+from gpcn import Graph, TrainConfig
 from gpcn.distributed.part_problem import MODELS
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
 from tests.distributed.workers_of_a_test import part_of, run_workers, split_of
+from tests.graphs import directed_or_sparse_graph
 
 Job = tuple[str, Graph, TrainConfig, int | None]
 """What to call it, on what, what, and how many epochs: all there are where not said."""
-
-
-def graph_of(directed: bool, sparse: bool, **changes: Any) -> Graph:
-    sizes = {"nodes": 50, "classes": 3, "degree": 4.0, "features": 5, "splits": 1, "seed": 2} | changes
-    graph = synthesize(directed=directed, **sizes)
-    if sparse:
-        features = np.where(graph.features > 0.5, graph.features, 0)
-        graph = replace(graph, features=sp.csr_array(features))
-    return graph
 
 
 def jobs() -> list[Job]:
@@ -35,19 +26,21 @@ def jobs() -> list[Job]:
     listed: list[Job] = []
     for directed in (False, True):
         for sparse in (False, True):
-            graph = graph_of(directed, sparse)
+            graph = directed_or_sparse_graph(directed, sparse)
             kind = f"{'directed' if directed else 'undirected'} {'sparse' if sparse else 'dense'}"
             for model in MODELS:
                 config = TrainConfig.of(model, epochs=2, dropout=0.0, seed=1, **_narrow(model))
                 listed.append((f"{model}, {kind}", graph, config, 2))
-    two = replace(graph_of(True, False, classes=2, nodes=80), metric="roc_auc")
+    two = replace(directed_or_sparse_graph(True, False, classes=2, nodes=80), metric="roc_auc")
     for model in ("gpcn-link", "agpcn", "multi-gpcn-link"):
         settings = {"epochs": 25, "patience": 8, "dropout": 0.0, "seed": 3, **_narrow(model)}
         by_metric = TrainConfig.of(model, class_weights=True, select="metric", **settings)
         listed.append((f"{model} to its end, by ROC-AUC, classes weighed", two, by_metric, None))
     settings = {"epochs": 20, "patience": 5, "dropout": 0.0, "seed": 3}
     normalized = TrainConfig.of("sgc", normalize_features=True, direction="both", **settings)
-    listed.append(("sgc to its end, features normalized, both directions", graph_of(True, True), normalized, None))
+    listed.append(
+        ("sgc to its end, features normalized, both directions", directed_or_sparse_graph(True, True), normalized, None)
+    )
     return listed
 
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 
 import gpcn
-from gpcn import Graph, TrainConfig, synthesize
+from gpcn import TrainConfig
 from gpcn.data.parts.tables import PartData
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.part_training import train_part
@@ -27,22 +26,15 @@ from gpcn.training.runs.run import Run
 from gpcn.training.trainer import Trainer
 from tests.commands import in_process
 from tests.distributed.workers_of_a_test import run_workers
+from tests.graphs import graph_of_three_groups
 
 pytest.importorskip("pymetis")
-
-
-def graph_of(directed: bool = True) -> Graph:
-    """Three groups of nodes with few links between them, mixed up."""
-    graph = synthesize(nodes=60, classes=3, degree=6, homophily=0.9, features=5, splits=1, seed=3, directed=directed)
-    rows = np.arange(59)
-    some = sp.csr_array((np.ones(59, np.float32), (rows, rows + 1)), shape=(60, 60))
-    return replace(graph, relations={"next": some, "all": graph.adjacency}, adjacency=graph.adjacency + some)
 
 
 @pytest.mark.parametrize("parts", [1, 3, 7])
 @pytest.mark.parametrize("named", [False, True])
 def test_the_whole_graph_comes_back_as_it_was(tmp_path: Path, parts: int, named: bool) -> None:
-    graph = graph_of()
+    graph = graph_of_three_groups()
     graph = replace(graph, node_ids=[f"n{number}" for number in range(60)]) if named else graph
     orders: list[PartOrder] = []
     manifest = shard(graph, tmp_path, parts, order="metis", report_order=orders.append)
@@ -90,7 +82,7 @@ def test_a_training_is_that_of_one_machine_and_opens_as_such(tmp_path: Path) -> 
         "agpcn": TrainConfig.of("agpcn", epochs=25, hidden=6, dropout=0.0, seed=4),
         "link": TrainConfig.of("link", epochs=25, dropout=0.0, seed=4),
     }
-    graph = graph_of()
+    graph = graph_of_three_groups()
     manifest = shard(graph, tmp_path / "parts", 2, order="metis")
     runs = {
         name: open_or_create_part_run(tmp_path / name, tmp_path / "parts", manifest, config)
@@ -125,11 +117,11 @@ def test_a_training_is_that_of_one_machine_and_opens_as_such(tmp_path: Path) -> 
 def test_the_command_says_how_many_links_cross_and_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shard(graph_of(), tmp_path / "graph", 1)
+    shard(graph_of_three_groups(), tmp_path / "graph", 1)
     words = ["shard", tmp_path / "graph", "--parts", 3, "--out", tmp_path / "out"]
     answer = in_process(*words, "--order", "metis")
     assert answer.returncode == 0, answer.stderr
-    order = part_order(graph_of(), 3, "metis")
+    order = part_order(graph_of_three_groups(), 3, "metis")
     expected = f"{order.crossing_kept:.1%} in the order kept, {order.crossing:.1%} in this one"
     assert f"links between parts: {expected}" in answer.stdout
     assert "--order is 'best'; expected kept or metis" in in_process(*words, "--order", "best").stderr

@@ -25,7 +25,7 @@ from gpcn import (
     train,
 )
 from gpcn.nn import Adjacency
-from tests.conftest import make_graph
+from tests.graphs import make_graph
 
 CRASH = """
 import numpy as np, scipy.sparse as sp

@@ -14,17 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gpcn import DataError, load, save, synthesize
+from gpcn import DataError, load, synthesize
 from gpcn.data.archives import read_npz
 from gpcn.data.tables.tables_out import write_graph_tables
 from tests.faults.commands import refused, run_command
 
-
-@pytest.fixture(scope="module")
-def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("graph") / "g.npz"
-    save(synthesize(nodes=60, degree=4), path)
-    return path
+GRAPH_OPTIONS = {"nodes": 60, "degree": 4}
 
 
 def tables(folder: Path, edges: str, nodes: str) -> tuple[Path, Path]:

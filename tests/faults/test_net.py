@@ -22,7 +22,7 @@ from gpcn.data.tables.columns_file import read_columns_file
 from gpcn.nn import zoo
 from gpcn.training.config import declared_settings
 from gpcn.utils import machine_memory as memory
-from tests.conftest import make_graph
+from tests.graphs import make_graph
 
 BOUNDED = settings(
     max_examples=60,

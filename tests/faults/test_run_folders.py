@@ -15,25 +15,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpcn import CheckpointError, ConfigError, GpcnError, Graph, TrainConfig, synthesize, train
+from gpcn import CheckpointError, ConfigError, GpcnError, TrainConfig, train
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
 from gpcn.training.predictions.prediction import predict
 from gpcn.training.runs.run import Run
+from tests.graphs import named_graph
 from tests.sealing import as_version_1, resealed
 
 CONFIG = TrainConfig.of("gpcn-link", hidden=8, epochs=6)
 BOUNDED = settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def named(nodes: int = 60, **changes: Any) -> Graph:
-    base = synthesize(nodes=nodes, classes=2, degree=5, splits=2)
-    return replace(base, node_ids=[f"n{number}" for number in range(nodes)], **changes)
-
-
-GRAPH = named()
+GRAPH = named_graph()
 
 
 @pytest.fixture(scope="module")

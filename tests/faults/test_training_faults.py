@@ -19,6 +19,8 @@ from tests.commands import Killable, process_words
 from tests.commands import in_process as run
 from tests.sealing import resealed
 
+GRAPH_OPTIONS = {"nodes": 400, "classes": 3, "degree": 6, "splits": 2}
+
 SETTINGS = (
     "--model",
     "gpcn-link",
@@ -39,13 +41,6 @@ def refused(*words: object) -> str:
     assert answer.stderr.startswith("error: ")
     assert answer.stderr.count("\n") == 1, answer.stderr
     return answer.stderr
-
-
-@pytest.fixture(scope="module")
-def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("graph") / "g.npz"
-    save(synthesize(nodes=400, classes=3, degree=6, splits=2), path)
-    return path
 
 
 def essence(out: Path) -> dict[str, object]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gpcn import ConfigError, Graph, TrainConfig, save, synthesize, train
+from gpcn import ConfigError, TrainConfig, save, train
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
 from gpcn.training.probe import probe
@@ -18,23 +17,15 @@ from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import study_header
 from tests.faults.commands import refused, run_command
+from tests.graphs import graph_with_one_class_in
 
 SMALL = {"hidden": 4, "epochs": 4}
-
-
-def one_class(role: str) -> Graph:
-    """Two classes, but not among the nodes of `role`."""
-    graph = synthesize(nodes=80, classes=2, degree=4, splits=1).judged_by("roc_auc")
-    (split,) = graph.splits
-    parts = {name: getattr(split, name) for name in ("train", "val", "test")}
-    parts[role] = parts[role][graph.labels[parts[role]] == 0]
-    return replace(graph, splits=(replace(split, **parts),))
 
 
 def test_no_model_is_the_best_where_none_has_a_validation_score(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    graph = one_class("val")
+    graph = graph_with_one_class_in("val")
     results = [
         train(graph, TrainConfig.of(name, **SMALL), jobs=1, out=tmp_path / "all" / name) for name in ("mlp", "gpcn")
     ]
@@ -55,7 +46,7 @@ def test_no_model_is_the_best_where_none_has_a_validation_score(
 
 
 def test_a_search_is_refused_before_it_begins(tmp_path: Path) -> None:
-    graph = one_class("val")
+    graph = graph_with_one_class_in("val")
     match = "the validation nodes of split 0 cannot choose by ROC-AUC, which needs two classes"
     with pytest.raises(ConfigError, match=match):
         study_header(graph, Space.of(["gpcn"]), Plan.of([0], 9), seed=0, source=None)
@@ -67,7 +58,7 @@ def test_a_search_is_refused_before_it_begins(tmp_path: Path) -> None:
 
 
 def test_the_bound_of_a_run_whose_test_nodes_are_of_one_class_has_no_test_score(tmp_path: Path) -> None:
-    graph = one_class("test")
+    graph = graph_with_one_class_in("test")
     save(graph, tmp_path / "g.npz")
     source: dict[str, Any] = {"graph": str(tmp_path / "g.npz"), "nodes": None, "columns": {}}
     train(graph, TrainConfig.of("gpcn", **SMALL), out=tmp_path / "run", jobs=1, source=source)

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from gpcn import save
 from gpcn.data.packed_text import pack_texts
 from gpcn.data.split_plan import SplitPlan
-from tests.conftest import make_graph
 from tests.fuzz.readers import KINDS
+from tests.graphs import make_graph
 
 CORPUS = Path(__file__).parent / "corpus"
 EDGES = b"source,target,weight,type\na,b,1,x\nb,c,2.5,y\nc,a,1,x\n"

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 
-from gpcn.graph import Graph
 from gpcn.nn import inputs_of, zoo
 from gpcn.nn.attribution import Attribution, attributions
 from gpcn.nn.base import NodeClassifier
+from tests.graphs import graph_of_random_links
 
 MODELS = ("gpcn", "gpcn-link", "agpcn", "agpcn-link", "generalized-gpcn", "multi-gpcn", "multi-gpcn-link")
 NODES, FEATURES, CLASSES = 14, 6, 3
-
-
-def random_graph(*, sparse: bool) -> Graph:
-    rng = np.random.default_rng(0)
-    links = sp.csr_array((rng.random((NODES, NODES)) < 0.25).astype(np.float32))
-    features = (rng.normal(size=(NODES, FEATURES)) * (rng.random((NODES, FEATURES)) < 0.7)).astype(np.float32)
-    labels = np.arange(NODES) % CLASSES
-    return Graph(adjacency=links, features=sp.csr_array(features) if sparse else features, labels=labels)
 
 
 def build(name: str, *, bias: bool, mlp_layers: int) -> NodeClassifier:
@@ -40,7 +30,7 @@ def total(shares: list[Attribution]) -> float:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_shares_of_every_part_add_up_to_the_logits(name: str, bias: bool, sparse: bool) -> None:
     model = build(name, bias=bias, mlp_layers=2)
-    x, adjacency = inputs_of(random_graph(sparse=sparse), dtype=torch.float64)
+    x, adjacency = inputs_of(graph_of_random_links(sparse=sparse), dtype=torch.float64)
     logits = model(x, adjacency).detach()
     for node in (0, 5, 13):
         one = torch.nn.functional.one_hot(torch.tensor(node), NODES)
@@ -55,7 +45,7 @@ def test_the_shares_of_every_part_add_up_to_the_logits(name: str, bias: bool, sp
 @pytest.mark.parametrize("name", MODELS)
 def test_without_biases_a_share_is_gradient_times_input_as_autograd_has_it(name: str) -> None:
     model = build(name, bias=False, mlp_layers=3)
-    x, adjacency = inputs_of(random_graph(sparse=False), dtype=torch.float64)
+    x, adjacency = inputs_of(graph_of_random_links(sparse=False), dtype=torch.float64)
     assert isinstance(x, torch.Tensor)
     x = x.clone().requires_grad_()
     model(x, adjacency)[4, 2].backward()
@@ -70,9 +60,9 @@ def test_without_biases_a_share_is_gradient_times_input_as_autograd_has_it(name:
 
 def test_taking_a_feature_away_changes_the_logit_by_its_share_while_no_unit_switches() -> None:
     model = build("gpcn", bias=True, mlp_layers=1)
-    x, adjacency = inputs_of(random_graph(sparse=False), dtype=torch.float64)
+    x, adjacency = inputs_of(graph_of_random_links(sparse=False), dtype=torch.float64)
     assert isinstance(x, torch.Tensor)
-    node, source, feature, step = 3, int(random_graph(sparse=False).adjacency[[3]].indices[0]), 0, 1e-6
+    node, source, feature, step = 3, int(graph_of_random_links(sparse=False).adjacency[[3]].indices[0]), 0, 1e-6
     x[source, feature] = 1.0
     one = torch.nn.functional.one_hot(torch.tensor(node), NODES)
     wanted = torch.tensor([1.0, -1, 0]).double()
@@ -89,7 +79,7 @@ def test_taking_a_feature_away_changes_the_logit_by_its_share_while_no_unit_swit
 
 def test_the_mean_of_nodes_is_explained_at_once() -> None:
     model = build("multi-gpcn-link", bias=True, mlp_layers=1)
-    x, adjacency = inputs_of(random_graph(sparse=True), dtype=torch.float64)
+    x, adjacency = inputs_of(graph_of_random_links(sparse=True), dtype=torch.float64)
     chosen = torch.tensor([1, 2, 7])
     weights = torch.zeros(NODES, dtype=torch.float64)
     weights[chosen] = 1 / 3

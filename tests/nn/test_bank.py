@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
@@ -13,6 +12,7 @@ from gpcn.errors import ConfigError
 from gpcn.nn import AGPCN, GPCN, Adjacency, AGPCNLink, GeneralizedGPCN, GPCNLink, NodeClassifier, zoo
 from gpcn.nn.engine import bank
 from gpcn.nn.multi_gpcn import MultiGPCN, MultiGPCNLink
+from tests.graphs import typed_graph
 from tests.nn import literal
 from tests.nn.test_exactness import assert_close, gradients
 
@@ -40,23 +40,6 @@ KINDS = {
     "blocks-2-degrees": (MultiGPCN, {"blocks": 2, "degrees": True}),
     "blocks-3": (MultiGPCNLink, {"blocks": 3, "norm": "none", "num_nodes": NODES}),
 }
-
-
-def typed_graph(degree: float = 5) -> Graph:
-    graph = synthesize(nodes=NODES, classes=3, degree=degree, directed=True, features=FEATURES, splits=0, seed=4)
-    rng = np.random.default_rng(5)
-    links = graph.adjacency.tocoo()
-    weights, pays = 0.5 + rng.random(links.nnz), rng.random(links.nnz) < 0.5
-
-    def part(mask: np.ndarray) -> sp.csr_array:
-        return sp.csr_array((weights[mask], (links.row[mask], links.col[mask])), shape=links.shape)
-
-    return Graph(
-        adjacency=part(np.ones_like(pays)),
-        relations={"pays": part(pays), "owns": part(~pays)},
-        features=graph.features,
-        labels=graph.labels,
-    )
 
 
 def dense_operator(graph: Graph, spec: bank.OperatorSpec) -> Tensor:

@@ -29,6 +29,7 @@ from gpcn.nn.baselines import (
 )
 
 NODES, FEATURES, HIDDEN, CLASSES = 23, 9, 6, 3
+GRAPH_OPTIONS = {"nodes": NODES, "classes": CLASSES, "degree": 4, "features": FEATURES, "splits": 0, "seed": 1}
 Pair = tuple[nn.Parameter, nn.Parameter, Callable[[Tensor], Tensor]]
 
 
@@ -38,11 +39,6 @@ def turn(weight: Tensor) -> Tensor:
 
 def same(weight: Tensor) -> Tensor:
     return weight
-
-
-@pytest.fixture
-def graph() -> Graph:
-    return synthesize(nodes=NODES, classes=CLASSES, degree=4, features=FEATURES, splits=0, seed=1)
 
 
 @pytest.fixture

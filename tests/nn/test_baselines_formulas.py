@@ -12,7 +12,6 @@ import torch
 from scipy.sparse import csgraph
 from torch import Tensor
 
-from gpcn import Graph, synthesize
 from gpcn.nn import Adjacency, NodeClassifier, ResidualGCN
 from gpcn.nn.baselines import (
     APPNP,
@@ -30,25 +29,14 @@ from gpcn.nn.baselines import (
     LogisticRegression,
     MixHop,
 )
+from tests.graphs import graph_with_loner_and_loop
 from tests.nn import literal
 
 NODES, FEATURES, HIDDEN, CLASSES = 24, 9, 6, 3
 LONER, LOOPED = NODES - 1, 2
 
 
-def make_graph() -> Graph:
-    graph = synthesize(nodes=NODES, classes=3, degree=4, directed=True, features=FEATURES, splits=0, seed=4)
-    adjacency = graph.adjacency.tolil()
-    adjacency[LONER, :] = 0
-    adjacency[:, LONER] = 0
-    adjacency[LOOPED, LOOPED] = 1
-    adjacency = adjacency.tocsr()
-    adjacency.eliminate_zeros()
-    adjacency.data = 0.5 + torch.rand(adjacency.nnz, generator=torch.manual_seed(3)).numpy()
-    return Graph(adjacency=adjacency, features=graph.features, labels=graph.labels)
-
-
-GRAPH = make_graph()
+GRAPH = graph_with_loner_and_loop()
 A = torch.tensor(GRAPH.adjacency.toarray(), dtype=torch.float64)
 BAR = literal.normalized(A)
 X = torch.tensor(GRAPH.features, dtype=torch.float64)

@@ -20,7 +20,8 @@ from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
 from gpcn.nn.training_step.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, terms_rule
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
-from tests.nn.test_bank import CLASSES, KINDS, OPERATORS, build, typed_graph
+from tests.graphs import typed_graph
+from tests.nn.test_bank import CLASSES, KINDS, OPERATORS, build
 
 LINEAR = [name for name in KINDS if "blocks" not in name]
 TRAIN = torch.tensor([0, 3, 4, 7, 11, 12, 18])

@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from gpcn import Graph, synthesize
+from gpcn import Graph
 from gpcn.errors import ConfigError
 from gpcn.nn import AGPCN, GPCN, Adjacency, AGPCNLink, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator
+from tests.graphs import optionally_weighted_graph
 from tests.nn import literal
 
 NODES, FEATURES, HIDDEN, CLASSES = 23, 9, 6, 3
@@ -24,15 +25,6 @@ FAMILY = {
     "agpcn-link": (AGPCNLink, {"gamma": 0.4, "num_nodes": NODES}),
     "generalized": (GeneralizedGPCN, {"gamma": 0.4}),
 }
-
-
-def random_graph(directed: bool, weighted: bool) -> Graph:
-    graph = synthesize(nodes=NODES, classes=3, degree=4, directed=directed, features=FEATURES, splits=0, seed=1)
-    if not weighted:
-        return graph
-    adjacency = graph.adjacency.copy()
-    adjacency.data = 0.5 + torch.rand(adjacency.nnz, generator=torch.manual_seed(3)).numpy()
-    return Graph(adjacency=adjacency, features=graph.features, labels=graph.labels)
 
 
 def build(name: str, layers: int, mlp_layers: int, bias: bool, **changes: object) -> NodeClassifier:
@@ -103,7 +95,11 @@ def compare(model: NodeClassifier, graph: Graph, sparse: bool) -> None:
 def test_three_ways_agree_at_every_depth(name: str, layers: int) -> None:
     if name in ("generalized", "agpcn-scales") and layers == 16:
         layers = 10  # the literal sum over subsets of layers has 2^L terms
-    compare(build(name, layers, 1 + layers % 4, bias=True), random_graph(directed=True, weighted=True), sparse=False)
+    compare(
+        build(name, layers, 1 + layers % 4, bias=True),
+        optionally_weighted_graph(directed=True, weighted=True),
+        sparse=False,
+    )
 
 
 @pytest.mark.parametrize("mlp_layers", [1, 2, 3, 4])
@@ -111,12 +107,12 @@ def test_three_ways_agree_at_every_depth(name: str, layers: int) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", FAMILY)
 def test_three_ways_agree_for_every_front(name: str, mlp_layers: int, bias: bool, sparse: bool) -> None:
-    compare(build(name, 3, mlp_layers, bias), random_graph(directed=True, weighted=False), sparse)
+    compare(build(name, 3, mlp_layers, bias), optionally_weighted_graph(directed=True, weighted=False), sparse)
 
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_three_ways_agree_on_undirected_graphs(name: str) -> None:
-    compare(build(name, 4, 2, bias=True), random_graph(directed=False, weighted=False), sparse=True)
+    compare(build(name, 4, 2, bias=True), optionally_weighted_graph(directed=False, weighted=False), sparse=True)
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
@@ -126,7 +122,7 @@ def test_printed_and_binomial_agree_up_to_three_layers(layers: int) -> None:
 
 
 def test_printed_and_binomial_differ_from_four_layers_on() -> None:
-    graph = random_graph(True, False)
+    graph = optionally_weighted_graph(True, False)
     x = torch.tensor(graph.features, dtype=torch.float64)
     first, second = (build(name, 4, 1, True) for name in ("gpcn", "gpcn-printed"))
     second.load_state_dict(first.state_dict())
@@ -142,7 +138,7 @@ def transplanted(target: NodeClassifier, source: NodeClassifier) -> NodeClassifi
 
 
 def test_agpcn_with_binomial_theta_is_gpcn() -> None:
-    graph, source = random_graph(True, True), build("gpcn", 5, 2, True)
+    graph, source = optionally_weighted_graph(True, True), build("gpcn", 5, 2, True)
     x = torch.tensor(graph.features, dtype=torch.float64)
     adaptive = transplanted(build("agpcn", 5, 2, True), source)
     with torch.no_grad():
@@ -151,7 +147,7 @@ def test_agpcn_with_binomial_theta_is_gpcn() -> None:
 
 
 def test_agpcn_with_scales_is_agpcn_with_symmetric_theta() -> None:
-    graph, source = random_graph(True, True), build("agpcn-scales", 5, 2, True)
+    graph, source = optionally_weighted_graph(True, True), build("agpcn-scales", 5, 2, True)
     x = torch.tensor(graph.features, dtype=torch.float64)
     free = transplanted(build("agpcn", 5, 2, True), source_without(source, "theta"))
     with torch.no_grad():
@@ -169,7 +165,7 @@ def source_without(model: NodeClassifier, name: str) -> NodeClassifier:
 
 @pytest.mark.parametrize("names", [("gpcn-link", "gpcn"), ("agpcn-link", "agpcn")])
 def test_a_link_model_with_mu_1_is_the_plain_one(names: tuple[str, str]) -> None:
-    graph, source = random_graph(True, True), build(names[1], 4, 2, True)
+    graph, source = optionally_weighted_graph(True, True), build(names[1], 4, 2, True)
     x = torch.tensor(graph.features, dtype=torch.float64)
     linked = transplanted(build(names[0], 4, 2, True, mu=1.0, learn_mu=False, gamma=0.3), source)
     if hasattr(source, "theta"):
@@ -180,7 +176,7 @@ def test_a_link_model_with_mu_1_is_the_plain_one(names: tuple[str, str]) -> None
 
 
 def test_a_link_model_with_mu_0_sees_links_only() -> None:
-    graph = random_graph(True, True)
+    graph = optionally_weighted_graph(True, True)
     model = build("gpcn-link", 3, 1, True, mu=0.0, learn_mu=False)
     first, second = (torch.randn(NODES, FEATURES, dtype=torch.float64) for _ in range(2))
     torch.testing.assert_close(model(first, graph), model(second, graph))
@@ -196,7 +192,7 @@ def test_the_cheaper_order_is_chosen() -> None:
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_residual_dropout_is_the_recursion_and_trains(name: str) -> None:
-    graph = random_graph(True, False)
+    graph = optionally_weighted_graph(True, False)
     x = torch.tensor(graph.features, dtype=torch.float64)
     model = build(name, 3, 2, True, dropout=0.5, dropout_mode="residual")
     plain = build(name, 3, 2, True)
@@ -209,7 +205,7 @@ def test_residual_dropout_is_the_recursion_and_trains(name: str) -> None:
 
 
 def test_collapsible_dropout_gives_both_orders_the_same_masks() -> None:
-    graph = random_graph(True, False)
+    graph = optionally_weighted_graph(True, False)
     x = torch.tensor(graph.features, dtype=torch.float64)
     model = build("gpcn", 3, 2, True, dropout=0.5).train()
     results = []
@@ -221,7 +217,7 @@ def test_collapsible_dropout_gives_both_orders_the_same_masks() -> None:
 
 
 def test_replicas_under_vmap_are_the_models_one_by_one() -> None:
-    graph = random_graph(True, True)
+    graph = optionally_weighted_graph(True, True)
     x = torch.tensor(graph.features, dtype=torch.float64)
     links = Adjacency.of(graph).operator(dtype=torch.float64)
     models = [build("agpcn-link", 3, 2, True) for _ in range(3)]
@@ -244,7 +240,7 @@ def test_replicas_under_vmap_are_the_models_one_by_one() -> None:
 
 
 def test_features_may_be_an_operator_a_sparse_tensor_or_dense() -> None:
-    graph, model = random_graph(True, False), build("gpcn", 2, 2, True)
+    graph, model = optionally_weighted_graph(True, False), build("gpcn", 2, 2, True)
     x = torch.tensor(graph.features, dtype=torch.float64)
     expected = model(x, graph)
     for given in (x.to_sparse_coo(), x.to_sparse_csr(), SparseOperator.from_torch(x.to_sparse_coo())):
@@ -252,7 +248,7 @@ def test_features_may_be_an_operator_a_sparse_tensor_or_dense() -> None:
 
 
 def test_relative_theta_is_theta_and_starts_at_gpcn() -> None:
-    graph, source = random_graph(True, True), build("gpcn", 6, 1, True)
+    graph, source = optionally_weighted_graph(True, True), build("gpcn", 6, 1, True)
     x = torch.tensor(graph.features, dtype=torch.float64)
     relative = transplanted(build("agpcn-relative", 6, 1, True), source)
     relative.gamma = source.gamma

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpcn import Graph, synthesize
+from gpcn import Graph
 from gpcn.errors import CheckpointError
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper.evaluations import Evaluations, Question
@@ -23,6 +23,8 @@ from gpcn.paper.searches.scoring import Scorer
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import crossed, probe
 
+GRAPH_OPTIONS = {"nodes": 300, "classes": 3, "degree": 5, "splits": 2, "seed": 4}
+
 
 def test_each_half_is_scored_where_the_other_chooses() -> None:
     rows = np.array(
@@ -35,11 +37,6 @@ def test_each_half_is_scored_where_the_other_chooses() -> None:
     scores = crossed(rows)
     assert scores["loss"] == pytest.approx(50 * (0.3 + 0.5))
     assert scores["metric"] == pytest.approx(50 * (0.8 + 0.9))
-
-
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    return synthesize(nodes=300, classes=3, degree=5, splits=2, seed=4)
 
 
 CONFIG = TrainConfig.of("gpcn", hidden=16, epochs=40, patience=10)

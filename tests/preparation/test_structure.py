@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from gpcn import Columns, ConfigError, DataError, Graph, load, save, synthesize
 from gpcn.preparation import structure
 from gpcn.preparation.appended import with_structure_features
-from tests.cli.test_cli import refused
-from tests.conftest import make_graph
+from tests.commands import refused
+from tests.graphs import make_graph
 
 SHAPE = [
     "links: share reciprocated",

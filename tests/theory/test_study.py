@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn import save, synthesize
+from gpcn import synthesize
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper.measurements import complexity, theory
 from gpcn.paper.rows import read, write
@@ -16,14 +16,9 @@ from gpcn.theory.study import bound_and_gap, bound_and_reached, rank_correlation
 from gpcn.training.config import TrainConfig
 from tests.commands import in_process as gpcn
 
+GRAPH_OPTIONS = {"nodes": 120, "classes": 3, "degree": 4, "splits": 2, "directed": True}
+
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("graph") / "g.npz"
-    save(synthesize(nodes=120, classes=3, degree=4, splits=2, directed=True), path)
-    return path
 
 
 def test_a_point_of_the_study_has_its_bound_and_its_gap() -> None:

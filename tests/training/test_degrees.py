@@ -6,24 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gpcn import Graph, TrainConfig, random_splits, train
+from gpcn import TrainConfig, train
 from gpcn.explanation import explain
 from gpcn.training.runs.run import Run
-
-
-def senders(nodes: int = 600) -> Graph:
-    """Some send twelve times, most four times, to anyone; features are constant and noise."""
-    rng = np.random.default_rng(0)
-    labels = (rng.random(nodes) < 0.25).astype(np.int64)
-    sent = np.where(labels == 1, 12, 4)
-    ends = np.stack([np.repeat(np.arange(nodes), sent), rng.integers(0, nodes, sent.sum())])
-    features = np.concatenate([np.ones((nodes, 1)), rng.normal(size=(nodes, 3))], axis=1)
-    graph = Graph.from_edges(ends, num_nodes=nodes, features=features, labels=labels, label_names=["no", "yes"])
-    return random_splits(graph.judged_by("average_precision"), count=1, seed=0)
+from tests.graphs import graph_of_senders
 
 
 def test_the_bank_sees_what_means_delete_and_explain_names_it(tmp_path: Path) -> None:
-    graph = senders()
+    graph = graph_of_senders()
 
     def score(model: str, **settings: object) -> float:
         config = TrainConfig.of(model, hidden=16, epochs=150, bias=True, dropout=0.0, **settings)
@@ -41,7 +31,7 @@ def test_the_bank_sees_what_means_delete_and_explain_names_it(tmp_path: Path) ->
 
 
 def test_blocks_read_degrees_though_their_operators_are_means(tmp_path: Path) -> None:
-    graph = senders()
+    graph = graph_of_senders()
 
     def score(degrees: bool) -> float:
         config = TrainConfig.of("deep-gpcn", hidden=16, epochs=100, blocks=2, dropout=0.0, degrees=degrees)

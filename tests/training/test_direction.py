@@ -8,22 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from gpcn import Graph, TrainConfig, random_splits, synthesize, to_pyg
+from gpcn import Graph, TrainConfig, to_pyg
 from gpcn.nn import NodeClassifier, inputs_of, zoo
 from gpcn.training.problem import Problem
 from gpcn.training.runs.split_run import run_split
+from tests.graphs import directed_graph_with_loop, graph_of_payments_by_sign
 
 MODELS = ("gpcn", "gpcn-link", "agpcn", "gcn", "h2gcn", "link", "linkx", "label-propagation")
-
-
-def directed_graph(*, weighted: bool = False) -> Graph:
-    graph = synthesize(nodes=150, classes=3, degree=5, directed=True, splits=1, seed=8)
-    loops = graph.adjacency.tolil()
-    loops[3, 3] = 1.0
-    links = loops.tocsr()
-    if weighted:
-        links.data = np.random.default_rng(0).uniform(0.5, 2, links.nnz).astype(np.float32)
-    return replace(graph, adjacency=links)
 
 
 def reversed_graph(graph: Graph) -> Graph:
@@ -40,7 +31,7 @@ def probabilities(graph: Graph, model: str, **settings: object) -> np.ndarray:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_both_is_training_on_the_symmetrized_graph_to_the_bit(model: str) -> None:
-    graph = directed_graph(weighted=model != "label-propagation")
+    graph = directed_graph_with_loop(weighted=model != "label-propagation")
     expected = probabilities(graph.symmetrized(), model, direction="out")
     np.testing.assert_array_equal(probabilities(graph, model, direction="both"), expected)
     np.testing.assert_array_equal(probabilities(graph, model, symmetrize=True), expected)
@@ -48,14 +39,14 @@ def test_both_is_training_on_the_symmetrized_graph_to_the_bit(model: str) -> Non
 
 @pytest.mark.parametrize("model", MODELS)
 def test_in_is_training_on_the_reversed_graph(model: str) -> None:
-    graph = directed_graph()
+    graph = directed_graph_with_loop()
     inward, outward = (probabilities(graph, model, direction=direction) for direction in ("in", "out"))
     np.testing.assert_array_equal(inward, probabilities(reversed_graph(graph), model, direction="out"))
     assert not np.array_equal(inward, outward)
 
 
 def test_operators_with_a_direction_of_their_own_keep_it() -> None:
-    graph = directed_graph()
+    graph = directed_graph_with_loop()
     np.testing.assert_array_equal(*(probabilities(graph, "multi-gpcn", direction=way) for way in ("out", "in")))
 
 
@@ -68,7 +59,7 @@ def build(model: str, graph: Graph) -> NodeClassifier:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model", ["gpcn", "agpcn-link", "gcn", "link"])
 def test_an_edge_index_is_read_as_pyg_does_and_a_graph_as_it_is_multiplied(model: str, weighted: bool) -> None:
-    graph = directed_graph(weighted=weighted)
+    graph = directed_graph_with_loop(weighted=weighted)
     data, module = to_pyg(graph), build(model, graph)
     links = data.edge_index, data.get("edge_weight")
     x, inward = inputs_of(graph, direction="in")
@@ -80,25 +71,14 @@ def test_an_edge_index_is_read_as_pyg_does_and_a_graph_as_it_is_multiplied(model
 
 
 def test_a_bank_that_names_its_directions_needs_no_setting() -> None:
-    graph = directed_graph()
+    graph = directed_graph_with_loop()
     data, module = to_pyg(graph), build("multi-gpcn", graph)
     with torch.no_grad():
         torch.testing.assert_close(module(data.x, data.edge_index), module(data.x, graph))
 
 
-def payments(nodes: int = 600, payers: int = 5) -> Graph:
-    """Everybody has a random sign; who is paid by those with a positive one is of class 1. Nothing else tells."""
-    rng = np.random.default_rng(3)
-    sign, labels = rng.integers(0, 2, nodes), rng.integers(0, 2, nodes)
-    sources = np.concatenate([rng.choice(np.flatnonzero(sign == label), payers, replace=False) for label in labels])
-    targets = np.repeat(np.arange(nodes), payers)
-    features = np.stack([2.0 * sign - 1, rng.normal(size=nodes)], axis=1)
-    graph = Graph.from_edges(np.stack([sources, targets]), num_nodes=nodes, features=features, labels=labels)
-    return random_splits(graph, count=1, train=0.5, val=0.25)
-
-
 def test_labels_that_follow_from_the_payers_need_links_read_against_their_direction() -> None:
-    graph, usual = payments(), {"hidden": 16, "layers": 1, "epochs": 150, "lr": 0.05}
+    graph, usual = graph_of_payments_by_sign(), {"hidden": 16, "layers": 1, "epochs": 150, "lr": 0.05}
     scores = {way: run_split(graph, TrainConfig.of("gpcn", direction=way, **usual), 0)["test"] for way in ("out", "in")}
     assert scores["out"] < 65
     assert scores["in"] > 97

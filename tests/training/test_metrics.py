@@ -11,10 +11,9 @@ import torch
 from sklearn import metrics as sk
 from sklearn.preprocessing import label_binarize
 
-from gpcn import ConfigError, Graph, TrainConfig, synthesize, train
+from gpcn import ConfigError, TrainConfig, train
 from gpcn.errors import TrainingError
 from gpcn.graph.metric_choice import default_metric, positive_class
-from gpcn.splits import random_splits
 from gpcn.training.probe import crossed, probe, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.scores.comparison import compare, compare_finished
@@ -31,7 +30,7 @@ from gpcn.training.scores.metrics import (
 )
 from gpcn.training.trainer import Trainer, loss_and_score
 from gpcn.utils.types import METRICS
-from tests.conftest import make_graph
+from tests.graphs import imbalanced_graph, make_graph
 
 RNG = np.random.default_rng(5)
 
@@ -155,17 +154,9 @@ def test_another_metric_takes_the_note_away() -> None:
     assert graph.judged_by("f1").metric == "f1"
 
 
-def imbalanced(metric: str, classes: int = 2) -> Graph:
-    graph = synthesize(nodes=160, classes=classes, homophily=0.2, splits=0, seed=4)
-    labels = graph.labels.copy()
-    flipped = np.flatnonzero(labels == 0)[:40]
-    labels[flipped] = 1
-    return random_splits(replace(graph, labels=labels, metric=metric), count=2)
-
-
 @pytest.mark.parametrize("name", METRICS)
 def test_training_chooses_its_epoch_by_any_metric(name: str) -> None:
-    graph = imbalanced(name)
+    graph = imbalanced_graph(name)
     assert graph.positive == 0
     config = TrainConfig.of("mlp", hidden=8, epochs=30, patience=30, select="metric")
     trainer = Trainer(Problem.of(graph, config), config, graph.splits[0], 0)
@@ -181,7 +172,7 @@ def test_training_chooses_its_epoch_by_any_metric(name: str) -> None:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_probe_scores_halves_by_any_metric(name: str) -> None:
-    graph = imbalanced(name)
+    graph = imbalanced_graph(name)
     scores = probe(graph, TrainConfig.of("mlp", hidden=8, epochs=12), 0, with_test=True)
     assert np.isfinite([scores["loss"], scores["metric"], *scores["test"].values()]).all()
     assert all(0 <= value <= definition(name).scale * 2 for value in scores["test"].values())
@@ -200,7 +191,7 @@ def test_halves_have_the_positive_class_where_f1_needs_it() -> None:
 
 
 def test_a_validation_set_of_one_class_cannot_choose() -> None:
-    graph = imbalanced("average_precision")
+    graph = imbalanced_graph("average_precision")
     split = graph.splits[0]
     only = replace(split, val=split.val[graph.labels[split.val] == 1])
     with pytest.raises(TrainingError, match="so average precision cannot choose; use select=loss"):
@@ -224,7 +215,7 @@ def test_the_majority_gets_the_score_of_constant_predictions(name: str, expected
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_comparison_has_the_majority_as_a_row(name: str) -> None:
-    graph = imbalanced(name)
+    graph = imbalanced_graph(name)
     results = [train(graph, TrainConfig.of(model, hidden=8, epochs=30)) for model in ("mlp", "gpcn")]
     comparison = compare(graph, results)
     rows = {row["model"]: row for row in comparison["models"]}
@@ -246,7 +237,7 @@ def test_a_comparison_has_the_majority_as_a_row(name: str) -> None:
 
 
 def test_a_model_that_learns_nothing_does_not_beat_the_majority() -> None:
-    graph = imbalanced("accuracy")
+    graph = imbalanced_graph("accuracy")
     shuffled = replace(graph, labels=np.random.default_rng(0).permutation(graph.labels))
     comparison = compare(shuffled, [train(shuffled, TrainConfig.of("mlp", hidden=8, epochs=2))])
     assert {row["model"]: row["beats_majority"] for row in comparison["models"]}["mlp"] is False

@@ -10,18 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn import Graph, TrainConfig, synthesize, train
+from gpcn import Graph, TrainConfig, train
 from gpcn.errors import TrainingError
 from gpcn.training.processes import parallel, prestarted
 from gpcn.training.processes.parallel import Helpers
 from gpcn.training.runs import split_run
 
+GRAPH_OPTIONS = {"nodes": 60, "features": 4, "splits": 6, "seed": 3}
+
 CONFIG = TrainConfig.of("gpcn", hidden=8, epochs=5)
-
-
-@pytest.fixture
-def graph() -> Graph:
-    return synthesize(nodes=60, features=4, splits=6, seed=3)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpcn import Graph, synthesize
+from gpcn import Graph
 from gpcn.errors import TrainingError
 from gpcn.training.config import TrainConfig
 from gpcn.training.pausable_training import PausableTraining, train_to_epoch
@@ -16,6 +16,8 @@ from gpcn.training.problem import Problem
 from gpcn.training.runs.split_run import run_split
 from gpcn.training.scores.metrics import score
 
+GRAPH_OPTIONS = {"nodes": 200, "classes": 3, "degree": 6, "homophily": 0.05, "mixing": "ring", "splits": 1, "seed": 3}
+
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("gpcn", {"hidden": 8}),
     ("link", {}),
@@ -23,11 +25,6 @@ MODELS: list[tuple[str, dict[str, Any]]] = [
     ("trees", {}),
     ("label-propagation", {}),
 ]
-
-
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    return synthesize(nodes=200, classes=3, degree=6, homophily=0.05, mixing="ring", splits=1, seed=3)
 
 
 def training(graph: Graph, config: TrainConfig) -> PausableTraining:

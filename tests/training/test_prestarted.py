@@ -9,18 +9,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpcn import Graph, TrainConfig, synthesize, train
+from gpcn import Graph, TrainConfig, train
 from gpcn.cli.shared.early_workers import early_training_workers
 from gpcn.training.processes import prestarted
 from gpcn.training.processes.workers import prestart_workers
 from gpcn.tuning.budget import Budget, read_budget
 
+GRAPH_OPTIONS = {"nodes": 60, "features": 4, "splits": 3, "seed": 3}
+
 SHORT, LONG = TrainConfig.of("gpcn", hidden=8, epochs=5), TrainConfig.of("gpcn", hidden=8, epochs=500)
-
-
-@pytest.fixture
-def graph() -> Graph:
-    return synthesize(nodes=60, features=4, splits=3, seed=3)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpcn import GPCNClassifier, Graph, synthesize
+from gpcn import GPCNClassifier, Graph
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.explanation import explain
 from gpcn.training.config import TrainConfig
@@ -32,13 +32,13 @@ from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import tune
+from tests.graphs import heterophilous_graph
 
 SETTINGS = {"epochs": 30, "patience": 10, "max_leaf_nodes": 7}
 
 
-def heterophilous_graph(**changes: object) -> Graph:
-    options = {"nodes": 160, "classes": 3, "degree": 5, "homophily": 0.1, "mixing": "ring", "splits": 2} | changes
-    return synthesize(**options)  # type: ignore[arg-type]
+def small_graph(**changes: object) -> Graph:
+    return heterophilous_graph(**({"nodes": 160, "degree": 5, "splits": 2} | changes))
 
 
 def loop(graph: Graph, **settings: object) -> RoundTrainer:
@@ -49,7 +49,7 @@ def loop(graph: Graph, **settings: object) -> RoundTrainer:
 
 
 def test_an_epoch_is_a_round_and_the_best_one_is_kept() -> None:
-    graph = heterophilous_graph()
+    graph = small_graph()
     trainer = loop(graph)
     seen = []
     trainer.run(lambda current: seen.append(current.logits))
@@ -63,14 +63,14 @@ def test_an_epoch_is_a_round_and_the_best_one_is_kept() -> None:
 
 
 def test_the_metric_may_choose() -> None:
-    trainer = loop(heterophilous_graph(), select="metric")
+    trainer = loop(small_graph(), select="metric")
     trainer.run()
     scores = [row[3] for row in trainer.history]
     assert trainer.best_epoch == 1 + int(np.argmax(scores[1:]))
 
 
 def test_any_moment_is_a_good_one_to_stop() -> None:
-    graph = heterophilous_graph()
+    graph = small_graph()
     whole = loop(graph, epochs=60, patience=60)
     whole.run()
     for stop in (1, 20, 41):
@@ -84,18 +84,18 @@ def test_any_moment_is_a_good_one_to_stop() -> None:
 
 
 def test_a_checkpoint_of_something_else_is_refused() -> None:
-    trainer = loop(heterophilous_graph())
+    trainer = loop(small_graph())
     trainer.step()
     tensors, text = trainer.state()
-    other = loop(heterophilous_graph(classes=2))
+    other = loop(small_graph(classes=2))
     with pytest.raises(CheckpointError, match="does not fit this model"):
         other.restore({name: value for name, value in tensors.items() if name != "fitting.value"}, text)
     with pytest.raises(CheckpointError, match="does not fit this model"):
-        loop(heterophilous_graph()).restore(tensors, json.dumps({**json.loads(text), "epoch": 7}))
+        loop(small_graph()).restore(tensors, json.dumps({**json.loads(text), "epoch": 7}))
 
 
 def test_class_weights_weigh_rare_classes_up() -> None:
-    graph = heterophilous_graph(classes=2, nodes=400)
+    graph = small_graph(classes=2, nodes=400)
     rare = np.flatnonzero(graph.labels == 1)[::5]
     kept = np.sort(np.concatenate([np.flatnonzero(graph.labels == 0), rare]))
     split = graph.splits[0]
@@ -110,7 +110,7 @@ def test_class_weights_weigh_rare_classes_up() -> None:
 
 
 def test_a_run_is_like_any_other_and_holds_no_pickle(tmp_path: Path) -> None:
-    graph = heterophilous_graph()
+    graph = small_graph()
     config = TrainConfig.of("trees", **SETTINGS)
     result = train(graph, config, out=tmp_path, jobs=1)
     assert result == train(graph, config, out=tmp_path, jobs=1)
@@ -126,7 +126,7 @@ def test_a_run_is_like_any_other_and_holds_no_pickle(tmp_path: Path) -> None:
 
 
 def test_jobs_change_nothing() -> None:
-    graph = heterophilous_graph(nodes=80)
+    graph = small_graph(nodes=80)
     config = TrainConfig.of("trees", epochs=6)
     alone, together = (train(graph, config, jobs=jobs)["splits"] for jobs in (1, 2))
     for first, second in zip(alone, together, strict=True):
@@ -170,8 +170,8 @@ def test_a_kill_costs_nothing(tmp_path: Path) -> None:
     saved = json.loads(json.loads(checkpoint.read_bytes())["metadata"]["state"])["epoch"]
     assert 0 < saved < 60
     config = TrainConfig.of("trees", epochs=60, patience=60, max_leaf_nodes=7)
-    train(heterophilous_graph(), config, out=tmp_path / "run", splits=[0], jobs=1)
-    train(heterophilous_graph(), config, out=tmp_path / "straight", splits=[0], jobs=1)
+    train(small_graph(), config, out=tmp_path / "run", splits=[0], jobs=1)
+    train(small_graph(), config, out=tmp_path / "straight", splits=[0], jobs=1)
     first, second = (tmp_path / name / "split-00" for name in ("run", "straight"))
     assert (first / "epochs.csv").read_bytes() == (second / "epochs.csv").read_bytes()
     tensors = [json.loads((folder / "model.json").read_bytes())["sha256"] for folder in (first, second)]
@@ -180,7 +180,7 @@ def test_a_kill_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_probe_crosses_its_halves() -> None:
-    graph = heterophilous_graph()
+    graph = small_graph()
     scores = probe(graph, TrainConfig.of("trees", **SETTINGS), 0, with_test=True)
     assert scores["epochs"] <= 30
     assert 40 < scores["loss"] <= 100
@@ -188,7 +188,7 @@ def test_a_probe_crosses_its_halves() -> None:
 
 
 def test_a_search_tries_what_means_something(tmp_path: Path) -> None:
-    graph = heterophilous_graph()
+    graph = small_graph()
     space = Space.of(("trees", "mlp"), fixed={"epochs": 10, "patience": 5})
     assert space.choices["trees"].keys() == {
         "learning_rate",
@@ -212,7 +212,7 @@ def test_a_search_tries_what_means_something(tmp_path: Path) -> None:
 
 
 def test_the_estimator_knows_them() -> None:
-    graph = heterophilous_graph(nodes=240, splits=0)
+    graph = small_graph(nodes=240, splits=0)
     model = GPCNClassifier("trees", graph=graph, epochs=40, patience=20).fit(np.arange(160), graph.labels[:160])
     assert (model.predict(np.arange(160, 240)) == graph.labels[160:]).mean() > 0.5
     hidden = np.where(np.arange(240) < 160, graph.labels, -1)
@@ -227,7 +227,7 @@ def test_the_estimator_knows_them() -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_directed_and_weighted_graphs_are_trained_on_reproducibly(weighted: bool) -> None:
-    graph = heterophilous_graph(directed=True)
+    graph = small_graph(directed=True)
     if weighted:
         links = graph.adjacency.copy()
         links.data = np.random.default_rng(0).uniform(0.5, 2, links.nnz).astype(links.dtype)

@@ -10,13 +10,11 @@ from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, sy
 from gpcn.training.predictions.prediction import predict, write
 from gpcn.training.runs.run import Run
 from gpcn.training.scores.comparison import compare
+from tests.graphs import grown_graph
+
+GRAPH_OPTIONS = {"nodes": 120, "classes": 3, "degree": 5, "splits": 3, "unlabelled": 0.1}
 
 CONFIG = TrainConfig.of("gpcn", hidden=8, epochs=12)
-
-
-@pytest.fixture
-def graph() -> Graph:
-    return synthesize(nodes=120, classes=3, degree=5, splits=3, unlabelled=0.1)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -92,24 +90,6 @@ def test_predictions_on_the_same_graph_are_the_trained_ones(model: str, graph: G
     assert len(some.nodes) == 12
 
 
-def grown(graph: Graph, extra: int) -> Graph:
-    """The same nodes in another order, with `extra` new ones that link to old ones."""
-    order = np.random.default_rng(0).permutation(graph.num_nodes)
-    dense = np.zeros((graph.num_nodes + extra,) * 2, dtype=np.float32)
-    dense[: graph.num_nodes, : graph.num_nodes] = graph.adjacency.toarray()[order][:, order]
-    for number in range(extra):
-        dense[graph.num_nodes + number, number] = 1
-    features = np.concatenate([graph.features[order], np.ones((extra, graph.num_features), np.float32)])
-    ids = graph.node_ids or [str(number) for number in range(graph.num_nodes)]
-    return Graph(
-        adjacency=dense,
-        features=features,
-        labels=np.full(len(dense), -1),
-        node_ids=[*(ids[node] for node in order), *(f"new-{number}" for number in range(extra))],
-        label_names=graph.label_names,
-    )
-
-
 @pytest.mark.parametrize(
     "model", ["gpcn", "gpcn-link", "agpcn-link", "link", "linkx", "gcn", "label-propagation", "trees"]
 )
@@ -126,7 +106,7 @@ def test_a_changed_graph_keeps_what_is_known(model: str, tmp_path: Path) -> None
     train(named, TrainConfig.of(model, epochs=8), out=tmp_path, jobs=1)
     run = Run.open(tmp_path)
     before = dict(zip(named.node_ids or (), predict(run, named).probabilities, strict=True))
-    predictions = predict(run, grown(named, 3))
+    predictions = predict(run, grown_graph(named, 3))
     assert predictions.new_nodes == 3
     assert predictions.probabilities.shape == (83, 3)
     assert np.isfinite(predictions.probabilities).all()
@@ -143,7 +123,7 @@ def test_positions_stand_for_names_where_only_one_side_has_them(model: str, tmp_
     train(base, TrainConfig.of(model, epochs=8), out=tmp_path, jobs=1)
     run = Run.open(tmp_path)
     before = predict(run, base).probabilities
-    predictions = predict(run, grown(base, 2))
+    predictions = predict(run, grown_graph(base, 2))
     for name, row in list(zip(predictions.node_ids, predictions.probabilities, strict=True))[:60]:
         np.testing.assert_allclose(row, before[int(name)], atol=1e-5)
     assert predictions.new_nodes == 2
@@ -168,7 +148,7 @@ def test_as_many_features_as_nodes_confuse_nobody(tmp_path: Path) -> None:
     train(base, TrainConfig.of("gpcn-link", hidden=40, epochs=5), out=tmp_path, jobs=1)
     run = Run.open(tmp_path)
     before = dict(zip(base.node_ids or (), predict(run, base).probabilities, strict=True))
-    predictions = predict(run, grown(base, 0))
+    predictions = predict(run, grown_graph(base, 0))
     for name, row in zip(predictions.node_ids, predictions.probabilities, strict=True):
         np.testing.assert_allclose(row, before[name], atol=1e-5)
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from gpcn import ConfigError, Graph, TrainConfig, synthesize, train
+from gpcn import ConfigError, Graph, TrainConfig, train
 from gpcn.errors import CheckpointError, DataError
-from gpcn.splits import random_splits
 from gpcn.training.predictions.prediction import Predictions, predict
 from gpcn.training.predictions.threshold import (
     best_f1_threshold,
@@ -21,6 +20,7 @@ from gpcn.training.predictions.threshold import (
     validation_nodes,
 )
 from gpcn.training.runs.run import Run
+from tests.graphs import graph_with_rare_fraud
 
 
 def predictions(positive: int | None = 1) -> Predictions:
@@ -40,10 +40,7 @@ def predictions(positive: int | None = 1) -> Predictions:
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
-    balanced = synthesize(nodes=200, classes=2, homophily=0.2, splits=0, seed=6)
-    labels = balanced.labels.copy()
-    labels[np.flatnonzero(labels == 0)[:70]] = 1
-    return random_splits(replace(balanced, labels=labels, label_names=("fraud", "fine")), count=3)
+    return graph_with_rare_fraud()
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,7 @@ from gpcn.nn.training_step import row_region
 from gpcn.training.problem import Problem, choose_device
 from gpcn.training.runs.split_run import run_split
 from gpcn.training.trainer import Trainer
-
-
-def heterophilous_graph(**changes: object) -> Graph:
-    return synthesize(
-        **({"nodes": 200, "classes": 3, "degree": 6, "homophily": 0.1, "mixing": "ring", "splits": 3} | changes)
-    )  # type: ignore[arg-type]
+from tests.graphs import heterophilous_graph
 
 
 def trainer(graph: Graph, **settings: object) -> Trainer:

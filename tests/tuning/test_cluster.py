@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
-from gpcn import ConfigError, save, synthesize
+from gpcn import ConfigError
 from gpcn.tuning.executors import connection
 from gpcn.tuning.ledger import Ledger
 from tests.tuning.processes import below
+
+GRAPH_OPTIONS = {"nodes": 150, "classes": 3, "degree": 4, "splits": 3, "seed": 8}
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
 WORDS = ("--model", "gpcn-link", "--set", "hidden=8", "--set", "epochs=600", "--set", "patience=600")
@@ -86,12 +88,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path)
     yield cluster
     cluster.close()
-
-
-@pytest.fixture
-def graph_file(tmp_path: Path) -> Path:
-    save(synthesize(nodes=150, classes=3, degree=4, splits=3, seed=8), tmp_path / "g.npz")
-    return tmp_path / "g.npz"
 
 
 def outcomes(folder: Path) -> dict[tuple[int, str], Any]:

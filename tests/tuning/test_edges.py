@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpcn import Graph, Split, load, save, synthesize
+from gpcn import load, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.training import probe as probes
 from gpcn.training.config import TrainConfig
@@ -28,6 +28,7 @@ from gpcn.tuning.study import best, study_header, tune
 from gpcn.tuning.summary import describe_study
 from gpcn.tuning.tasks import Task
 from tests.commands import Answer, in_process
+from tests.graphs import graph_with_few_positives
 
 GRAPH = synthesize(nodes=60, classes=2, splits=3, seed=1)
 
@@ -120,18 +121,9 @@ def test_a_small_space_is_tried_whole_and_nothing_twice(tmp_path: Path) -> None:
     assert len({trial.config.canonical() for trial in ledger.trials}) == len(ledger.trials) == 8
 
 
-def rare(positives: int, others: int) -> Graph:
-    """Two classes by ROC-AUC; of the first few in validation."""
-    labels = np.zeros(80, dtype=np.int64)
-    labels[:20] = labels[40 : 40 + positives] = labels[70:] = 1
-    train, val = np.r_[10:30], np.r_[40 : 40 + positives, 50 : 50 + others]
-    split = Split(train=train, val=val, test=np.r_[0:5, 30:35])
-    return replace(synthesize(nodes=80, classes=2, splits=0, seed=2), labels=labels, splits=(split,), metric="roc_auc")
-
-
 @pytest.mark.parametrize(("positives", "others"), [(2, 8), (1, 8), (1, 1), (3, 9)])
 def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
-    graph = rare(positives, others)
+    graph = graph_with_few_positives(positives, others)
     labels = graph.labels[graph.splits[0].val]
     for number in range(20):
         first, second = validation_halves(labels, number, "roc_auc")
@@ -156,7 +148,7 @@ def test_judging_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_scores_that_do_not_exist_fail_or_are_left_out(tmp_path: Path) -> None:
-    graph = rare(2, 8)
+    graph = graph_with_few_positives(2, 8)
     one_class = replace(graph.splits[0], test=np.r_[30:35])
     only_test = replace(graph, splits=(one_class,))
     settings = TrainConfig.of("mlp", hidden=4, epochs=5)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gpcn import Graph, synthesize
+from gpcn import Graph
 from gpcn.errors import CheckpointError
 from gpcn.tuning import lease as leases
 from gpcn.tuning.budget import Budget
@@ -24,12 +24,9 @@ from gpcn.tuning.space import Space
 from gpcn.tuning.study import study_header, tune
 from tests.tuning import postgres
 
+GRAPH_OPTIONS = {"nodes": 60, "splits": 1}
+
 PLAN = Plan.of([0], 4, size=3)
-
-
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    return synthesize(nodes=60, splits=1)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

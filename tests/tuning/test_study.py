@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from gpcn import save, synthesize
+from gpcn import synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.local import LocalExecutor
@@ -31,15 +31,9 @@ from gpcn.tuning.study import best, tune
 from tests.commands import Answer, Killable, in_process, process_words
 
 KILLS = 20
-GRAPH = synthesize(nodes=120, classes=3, degree=4, splits=3, seed=6)
+GRAPH_OPTIONS = {"nodes": 120, "classes": 3, "degree": 4, "splits": 3, "seed": 6}
+GRAPH = synthesize(**GRAPH_OPTIONS)
 SETTINGS = ("--set", "epochs=30", "--set", "hidden=8", "--generation", "6")
-
-
-@pytest.fixture(scope="module")
-def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("graph") / "g.npz"
-    save(GRAPH, path)
-    return path
 
 
 def run(*words: object) -> Answer:

@@ -11,21 +11,18 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from gpcn import ConfigError, Graph, load, open_run, save, synthesize, to_networkx, to_pyg
+from gpcn import ConfigError, Graph, load, open_run, save, to_networkx, to_pyg
 from gpcn.distributed.sharding.shards import shard
 from gpcn.distributed.sharding.table_database import TableDatabase
 from gpcn.nn.baselines import GODE
 from gpcn.utils import extras
 from tests.commands import in_process
 
+GRAPH_OPTIONS = {"nodes": 40, "splits": 1}
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DISTRIBUTION_OF = {"torch_geometric": "torch-geometric", "ray.train": "ray"}
-
-
-@pytest.fixture
-def graph() -> Graph:
-    return synthesize(nodes=40, splits=1)
 
 
 @pytest.mark.parametrize("library", extras.EXTRA_OF)

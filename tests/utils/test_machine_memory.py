@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gpcn import CapacityError, ConfigError, Graph, Split, TrainConfig, random_splits, synthesize, train
+from gpcn import CapacityError, ConfigError, TrainConfig, random_splits, synthesize, train
 from gpcn.nn import Adjacency
 from gpcn.training import memory_estimate
 from gpcn.training.problem import Problem
 from gpcn.utils import machine_memory as memory
+from tests.graphs import star_graph
 
 
 def test_there_is_some_and_the_variable_overrules_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,29 +55,17 @@ def test_sizes_are_written_for_people() -> None:
     ]
 
 
-def star(leaves: int) -> Graph:
-    hub = np.zeros(leaves, np.int64)
-    ends = np.arange(1, leaves + 1)
-    edges = np.concatenate([np.stack([hub, ends]), np.stack([ends, hub])], axis=1)
-    labels = np.arange(leaves + 1) % 2
-    third = (leaves + 1) // 3
-    order = np.arange(leaves + 1)
-    split = Split(train=order[:third], val=order[third : 2 * third], test=order[2 * third :])
-    features = np.ones((leaves + 1, 1), np.float32)
-    return Graph.from_edges(edges, num_nodes=leaves + 1, features=features, labels=labels, splits=(split,), name="star")
-
-
 def test_a_star_does_not_take_the_machine_down() -> None:
     """200,000 leaves: 4·10^10 pairs of leaves are two steps apart."""
     config = TrainConfig.of("h2gcn", epochs=2, hidden=4)
     with pytest.raises(
         CapacityError, match=r"two steps away \(200,001 nodes, about 4\d,\d{3},\d{3},\d{3} links\) needs"
     ):
-        train(star(200_000), config, jobs=1)
+        train(star_graph(200_000), config, jobs=1)
 
 
 def test_links_two_steps_away_that_fit_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    links = star(300).adjacency
+    links = star_graph(300).adjacency
     monkeypatch.setenv(memory.VARIABLE, str(300 * 300 * 60))
     assert Adjacency(links).operator(self_loops=False, hops=2).shape == (301, 301)
     monkeypatch.setenv(memory.VARIABLE, str(300 * 300 * 20))

@@ -20,13 +20,10 @@ from gpcn.tuning.space import Space
 from gpcn.tuning.study import Budget, tune
 from tests.commands import in_process
 
+GRAPH_OPTIONS = {"nodes": 80, "classes": 2, "homophily": 0.2, "splits": 2, "unlabelled": 0.1, "seed": 3}
+
 BRIEF = {"epochs": 8, "patience": 8}
 FAST = {**BRIEF, "hidden": 8}
-
-
-@pytest.fixture(scope="module")
-def graph() -> gpcn.Graph:
-    return gpcn.synthesize(nodes=80, classes=2, homophily=0.2, splits=2, unlabelled=0.1, seed=3)
 
 
 @pytest.fixture(scope="module")

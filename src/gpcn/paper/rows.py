@@ -47,12 +47,12 @@ def summarize(answers: Sequence[Mapping[str, Any]]) -> Row:
         "val_mean": round(float(np.mean(vals)), 3) if vals else None,
         "epochs": round(float(np.mean([answer["epochs"] for answer in done])), 1) if done else None,
         "seconds": round(sum(answer["seconds"] for answer in answers), 1),
-        "commit": commits(answers),
+        "commit": commits_of_answers(answers),
         "status": failure_status(answers),
     }
 
 
-def commits(answers: Sequence[Mapping[str, Any]]) -> str:
+def commits_of_answers(answers: Sequence[Mapping[str, Any]]) -> str:
     """The commits that computed `answers`, as one cell."""
     return " ".join(sorted({answer["commit"] for answer in answers}))
 

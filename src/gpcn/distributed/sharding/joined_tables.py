@@ -133,7 +133,7 @@ def read_table_classes(database: TableDatabase, columns: Columns) -> tuple[list[
     return list(names or ()), counts
 
 
-def links_are_directed(database: TableDatabase) -> bool:
+def streamed_links_are_directed(database: TableDatabase) -> bool:
     """Whether some link lacks its mirror image of the same weight.
 
     Links differ from each other, so they are their own mirror images if the sums of their hashes are the same; of

@@ -28,10 +28,10 @@ from gpcn.distributed.sharding.joined_tables import (
     check_streamed_splits,
     count_link_entries,
     join_tables,
-    links_are_directed,
     read_table_classes,
     resolve_columns,
     split_role_sql,
+    streamed_links_are_directed,
 )
 from gpcn.distributed.sharding.part_storage import PartStorage, part_storage
 from gpcn.distributed.sharding.shards import Progress
@@ -115,7 +115,7 @@ def _write(
         database, columns.features or (), columns.roles, columns.scale, asdict(columns) | {"classes": label_names}
     )
     sparse = stores_sparse_features(preparation)
-    directed = not columns.undirected and links_are_directed(database)
+    directed = not columns.undirected and streamed_links_are_directed(database)
     offsets = balanced_offsets(count_link_entries(database, directed), sharding.parts)
     digests = []
     for number in range(sharding.parts):

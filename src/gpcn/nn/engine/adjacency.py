@@ -114,7 +114,7 @@ class Adjacency:
     @property
     def links(self) -> sp.csr_array:
         """The links as they are read: row `i` holds those of node `i` in this direction."""
-        return directed_links(self.matrix, self.direction)
+        return links_as_read(self.matrix, self.direction)
 
     def operator(
         self,
@@ -141,7 +141,7 @@ class Adjacency:
         reading = check_direction(direction or self.direction)
         key = (normalization, self_loops, reading, relation, hops, dtype, torch.device(device))
         if key not in self._operators:
-            matrix = directed_links(self._links_of(relation), reading)
+            matrix = links_as_read(self._links_of(relation), reading)
             if hops == 2:
                 matrix = _exactly_two_steps(matrix)
             if self_loops:
@@ -173,7 +173,7 @@ def check_direction(direction: str) -> Direction:
     return direction
 
 
-def directed_links(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
+def links_as_read(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
     """The links as node `i` reads them in row `i`; of two that differ in weight, `both` reads the larger."""
     if direction == "out":
         return matrix

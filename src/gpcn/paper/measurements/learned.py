@@ -80,7 +80,7 @@ def _row(dataset: str, recipe: Recipe, answers: Sequence[dict[str, Any]], missin
         learned = np.mean([answer["coefficients"] for answer in answers], axis=0)
         row |= {"theta_start": _as_json(starting_coefficients(config)), "theta": _as_json(learned)}
     seconds = round(sum(answer["seconds"] for answer in answers), 1)
-    return row | {"seconds": seconds, "commit": rows.commits(answers)}
+    return row | {"seconds": seconds, "commit": rows.commits_of_answers(answers)}
 
 
 def starting_coefficients(config: TrainConfig) -> list[float]:

@@ -101,7 +101,7 @@ def measure(
 def _summary(answers: Sequence[dict[str, Any]]) -> Row:
     done = [answer for answer in answers if "failed" not in answer]
     row: Row = {"seconds": round(sum(answer["seconds"] for answer in answers), 2)}
-    row |= {"commit": rows.commits(answers), "status": rows.failure_status(answers)}
+    row |= {"commit": rows.commits_of_answers(answers), "status": rows.failure_status(answers)}
     if not done:
         return row
     for name in ("printed", "corrected", "train", "test", "gap", "loss_gap", "epochs"):
