@@ -29,12 +29,12 @@ def export(
     from gpcn.workspace.export import export_folder
     from gpcn.workspace.folder import open_run
 
-    about = export_folder(open_run(run, mirror=mirror), out, graph, nodes, format=format)
+    summary = export_folder(open_run(run, mirror=mirror), out, graph, nodes, format=format)
     if json:
-        print_json(about)
+        print_json(summary)
         return
     to = console()
-    for program in about.get("members", [about]):
+    for program in summary.get("members", [summary]):
         whose = "the nodes of any graph" if program["any_graph"] else "the nodes of this graph alone"
         what = f"{escaped(program['model'])}, mean of {len(program['splits'])} split(s), for {whose}"
         to.print(f"{what} → {escaped(out / program.get('folder', '') / 'model.pt2')}", highlight=False)

@@ -38,14 +38,14 @@ def part_problem(
     data: PartData, manifest: Manifest, config: TrainConfig, workers: TorchWorkerGroup, dtype: torch.dtype
 ) -> PartProblem:
     """What training needs of a part."""
-    about = manifest.graph
+    graph_record = manifest.graph
     graph = PartGraph(
-        name=str(about["name"]),
+        name=str(graph_record["name"]),
         num_nodes=data.labels.size,
-        num_features=int(about["features"]),
-        num_classes=int(about["classes"]),
-        metric=str(about["metric"]),
-        positive=about.get("positive"),
+        num_features=int(graph_record["features"]),
+        num_classes=int(graph_record["classes"]),
+        metric=str(graph_record["metric"]),
+        positive=graph_record.get("positive"),
     )
     offsets = manifest.ranges()
     links = PartAdjacency(data.links, data.relations, workers, offsets, direction=config["direction"])

@@ -31,9 +31,9 @@ def open_or_create_part_run(path: Path, shards: str | Path, manifest: Manifest, 
         raise ConfigError(f"{path} holds a graph in parts; choose another --out")
     if not (path / "config.json").exists():
         source = {"graph": remote_url(shards) or str(Path(shards).resolve()), "nodes": None}
-        about = {**manifest.graph, "parts": manifest.parts, "source": with_paths_beside(source, path)}
-        about |= {} if manifest.order == "kept" else {"order": manifest.order}
-        return create_run(path, config, json.loads(json.dumps(about)))
+        graph_record = {**manifest.graph, "parts": manifest.parts, "source": with_paths_beside(source, path)}
+        graph_record |= {} if manifest.order == "kept" else {"order": manifest.order}
+        return create_run(path, config, json.loads(json.dumps(graph_record)))
     run = Run.open(path)
     if run.config.canonical() != config.canonical():
         changed = "; ".join(run.config.differences(config)[:3])
@@ -57,6 +57,6 @@ def part_run_folder(run: Run, number: int, part: int) -> Path:
     return part_folder(run.folder(number), part)
 
 
-def is_run_in_parts(about: dict[str, Any]) -> bool:
+def is_run_in_parts(graph_record: dict[str, Any]) -> bool:
     """Whether a run was trained on several workers, from what it keeps of its graph."""
-    return "parts" in about
+    return "parts" in graph_record

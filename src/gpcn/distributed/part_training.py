@@ -154,7 +154,7 @@ def _write_result(
     number: int,
     trainer: Trainer,
     metrics: dict[str, Any],
-    about: dict[str, Any],
+    training_facts: dict[str, Any],
     digests: Sequence[Mapping[str, str]],
 ) -> None:
     """The result of a split, when all parts of it are there; `digests` are the checksums of their files."""
@@ -170,7 +170,7 @@ def _write_result(
         **{role: metrics[role]["score"] for role in ("test", "val", "train")},
         "epochs": trainer.epoch,
         "best_epoch": trainer.best_epoch,
-        **about,
+        **training_facts,
         "coefficients": None
         if coefficients is None
         else [value if math.isfinite(value) else None for value in coefficients.tolist()],

@@ -80,7 +80,7 @@ class ChosenEpoch:
     probabilities: Probabilities
     crossed: Probabilities
     weights: dict[str, Tensor]
-    about: dict[str, Any]
+    facts: dict[str, Any]
 
 
 @dataclass
@@ -206,7 +206,7 @@ class PausableTraining:
                 crossed[self.halves[1 - half].numpy()] = _softmax(kept)
         model = self.loop.model
         coefficients = model.coefficients()
-        about = {
+        facts = {
             "parameters": self.loop.num_parameters,
             "mix": model.mix(),
             "coefficients": None
@@ -214,7 +214,7 @@ class PausableTraining:
             else [value if math.isfinite(value) else None for value in coefficients.tolist()],
         }
         weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
-        return ChosenEpoch(epoch, probabilities, crossed, weights, about)
+        return ChosenEpoch(epoch, probabilities, crossed, weights, facts)
 
     def state(self) -> tuple[dict[str, Tensor], str]:
         """Tensors and a JSON text that `restore` goes on from."""

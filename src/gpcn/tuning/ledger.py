@@ -140,8 +140,8 @@ class Ledger:
     def add(self, number: int, generation: int, point: dict[str, Any]) -> Trial:
         """A new configuration."""
         dimensions = optuna_distributions(self.space)
-        about = {"generation": generation, "gpcn_number": number}
-        frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=dimensions, user_attrs=about)
+        attributes = {"generation": generation, "gpcn_number": number}
+        frozen = create_trial(state=TrialState.RUNNING, params=point, distributions=dimensions, user_attrs=attributes)
         with self._storage_access():
             self._ids[number] = self._storage.create_new_trial(self._study, template_trial=frozen)
         trial = Trial(number, generation, point, self.space.config(point, seed=self.seed), metric=self.metric)
@@ -212,9 +212,9 @@ class Ledger:
 
 def _name(header: Mapping[str, Any]) -> str:
     """The study's name in its storage, which may hold others of the same graph."""
-    about = {name: header[name] for name in ("space", "plan", "seed", "first")}
-    about["graph"] = [header["graph"][name] for name in ("fingerprint", "metric")]
-    return "gpcn-" + hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    identity = {name: header[name] for name in ("space", "plan", "seed", "first")}
+    identity["graph"] = [header["graph"][name] for name in ("fingerprint", "metric")]
+    return "gpcn-" + hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _in_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,8 +228,8 @@ def _in_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_source(header: Mapping[str, Any]) -> dict[str, Any]:
     """A header to compare: a study whose graph was moved is still the same study."""
-    about = {name: value for name, value in header["graph"].items() if name != "source"}
-    return {**header, "graph": about, "format": FORMAT}
+    graph_record = {name: value for name, value in header["graph"].items() if name != "source"}
+    return {**header, "graph": graph_record, "format": FORMAT}
 
 
 def read_study_header(folder: Path) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def read_study_header(folder: Path) -> dict[str, Any]:
 
 
 def _check_header(header: dict[str, Any]) -> None:
-    space, plan, about = Space.from_json(header["space"]), Plan.from_json(header["plan"]), header["graph"]
+    space, plan, graph_record = Space.from_json(header["space"]), Plan.from_json(header["plan"]), header["graph"]
     if not space.models or any(not values for choices in space.choices.values() for values in choices.values()):
         raise ValueError("its space is empty")
     for model in space.models:
@@ -260,8 +260,8 @@ def _check_header(header: dict[str, Any]) -> None:
     list_of(record)(header["first"], "first")
     for point in header["first"]:
         space.config(point)
-    if not all(isinstance(about[name], str) for name in ("name", "fingerprint", "metric")):
+    if not all(isinstance(graph_record[name], str) for name in ("name", "fingerprint", "metric")):
         raise ValueError("it does not say what graph it is about")
-    if about["metric"] not in METRICS:
-        raise ValueError(f"its metric {about['metric']!r} is unknown")
-    SOURCE(about.get("source"), "graph.source")
+    if graph_record["metric"] not in METRICS:
+        raise ValueError(f"its metric {graph_record['metric']!r} is unknown")
+    SOURCE(graph_record.get("source"), "graph.source")

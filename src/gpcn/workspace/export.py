@@ -62,9 +62,9 @@ def export_folder(
         }
         for run in distinct
     ]
-    about = {"format": FORMAT, "gives": "the mean of the members' probabilities by their shares", "members": members}
-    write_json(target / "about.json", about)
-    return {"out": str(target), **about}
+    manifest = {"format": FORMAT, "gives": "the mean of the members' probabilities by their shares", "members": members}
+    write_json(target / "about.json", manifest)
+    return {"out": str(target), **manifest}
 
 
 def _check_exportable(run: Run) -> None:
@@ -87,7 +87,7 @@ def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
     with torch.no_grad():
         probabilities = module(*module.inputs)
     named = dict(zip(module.input_names, module.inputs, strict=True))
-    about = {
+    manifest = {
         "format": FORMAT,
         "run": str(run.path),
         "model": run.config.model,
@@ -113,5 +113,5 @@ def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
         arrays = {name: tensor.numpy() for name, tensor in named.items()}
         np.savez_compressed(stream, allow_pickle=False, probabilities=probabilities.numpy(), **arrays)
     write_json(out / "nodes.json", list(graph.node_ids or map(str, range(graph.num_nodes))))
-    write_json(out / "about.json", about)
-    return about
+    write_json(out / "about.json", manifest)
+    return manifest

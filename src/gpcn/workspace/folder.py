@@ -284,6 +284,6 @@ class RunFolder:
             return self._given
         if self._given is None and self.kind != "study":
             return graph_of(self._contents.judged[0], mirror=self._mirror)
-        about = self._study.header["graph"] if self.kind == "study" else self._contents.judged[0].graph
-        source = relocated_source(source_of(about), None if self._given is None else str(self._given), None)
+        graph_record = self._study.header["graph"] if self.kind == "study" else self._contents.judged[0].graph
+        source = relocated_source(source_of(graph_record), None if self._given is None else str(self._given), None)
         return reload_graph(source, self.path, mirror=self._mirror)

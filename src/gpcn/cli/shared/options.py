@@ -42,12 +42,12 @@ Nodes = Annotated[
 ]
 
 
-def _column(option: str, about: str) -> Any:
-    return typer.Option(option, metavar="COLUMN", help=about, rich_help_panel=PANEL)
+def _column(option: str, help_text: str) -> Any:
+    return typer.Option(option, metavar="COLUMN", help=help_text, rich_help_panel=PANEL)
 
 
-def _columns(option: str, about: str) -> Any:
-    return typer.Option(option, metavar="A,B,…", help=about, rich_help_panel=PANEL)
+def _columns(option: str, help_text: str) -> Any:
+    return typer.Option(option, metavar="A,B,…", help=help_text, rich_help_panel=PANEL)
 
 
 @dataclass(frozen=True)

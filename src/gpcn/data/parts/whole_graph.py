@@ -20,18 +20,18 @@ from gpcn.utils.types import ROLES
 def read_whole(root: Path) -> Graph:
     """The graph whose parts are in `root`."""
     manifest = Manifest.read(root)
-    about = manifest.graph
-    dense = 0 if manifest.sparse_features else int(about["nodes"]) * int(about["features"])
+    graph_record = manifest.graph
+    dense = 0 if manifest.sparse_features else int(graph_record["nodes"]) * int(graph_record["features"])
     needed = 4 * dense + 16 * manifest.links
     machine_memory.require_memory(needed, f"the graph in {root}", "train it by parts with gpcn train --engine ray")
     parts = [PartData.read(root, manifest, number) for number in range(manifest.parts)]
     features = [part.features for part in parts]
-    preparation = about.get("preparation")
+    preparation = graph_record.get("preparation")
     fields: dict[str, Any] = {
-        "name": about["name"],
-        "metric": about["metric"],
-        "label_names": about.get("label_names"),
-        "feature_names": about.get("feature_names"),
+        "name": graph_record["name"],
+        "metric": graph_record["metric"],
+        "label_names": graph_record.get("label_names"),
+        "feature_names": graph_record.get("feature_names"),
         "preparation": None if preparation is None else Preparation.from_json(preparation, str(root)),
     }
     whole = Graph(

@@ -48,14 +48,16 @@ def shard(
         report_order: called with the order.
         log: called with a sentence per step.
     """
-    about = json.loads(json.dumps(describe_graph(graph, source) | {"profile": profile_of(graph)}))
-    directed = bool(about["directed"])
+    graph_record = json.loads(json.dumps(describe_graph(graph, source) | {"profile": profile_of(graph)}))
+    directed = bool(graph_record["directed"])
     nodes = part_order(graph, parts, order)
     offsets, graph = nodes.offsets, reordered_graph(graph, nodes.positions)
     if report_order is not None:
         report_order(nodes)
     owner = hashlib.sha256(
-        json.dumps([about["fingerprint"], about["names"], graph.metric, offsets.tolist(), nodes.name]).encode()
+        json.dumps(
+            [graph_record["fingerprint"], graph_record["names"], graph.metric, offsets.tolist(), nodes.name]
+        ).encode()
     ).hexdigest()
     storage, digests = part_storage(out), []
     matrices = {"": graph.adjacency, **graph.relations}
@@ -72,7 +74,7 @@ def shard(
             if progress is not None:
                 progress(number + 1, parts)
         manifest = Manifest(
-            graph=about,
+            graph=graph_record,
             links=int(graph.adjacency.nnz),
             sparse_features=graph.has_sparse_features,
             splits=len(graph.splits),

@@ -132,7 +132,7 @@ def _write(
             progress(number + 1, sharding.parts)
     labels = np.repeat(np.arange(counts.size), counts)
     feature_names = preparation.feature_names
-    about = {
+    graph_record = {
         "name": sharding.tables.name,
         "metric": definition(metric or default_metric(labels, label_names)[0]).name,
         "fingerprint": hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
@@ -148,7 +148,7 @@ def _write(
         "source": source,
     }
     return Manifest(
-        graph=json.loads(json.dumps(about)),
+        graph=json.loads(json.dumps(graph_record)),
         links=int(database.rows("SELECT count(*) FROM links")[0][0]),
         sparse_features=sparse,
         splits=len(columns.splits or ()),

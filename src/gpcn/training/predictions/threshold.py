@@ -71,18 +71,18 @@ def decide(
     if predictions.positive is None:
         raise ConfigError(f"a threshold is for two classes; found {len(predictions.label_names)}")
     likely = predictions.probabilities[:, predictions.positive]
-    about: dict[str, Any] = {"rule": rule.kind, "positive": predictions.label_names[predictions.positive]}
+    decision: dict[str, Any] = {"rule": rule.kind, "positive": predictions.label_names[predictions.positive]}
     if rule.kind == "top":
         marked = np.zeros(likely.size, dtype=bool)
         marked[np.argsort(-likely, kind="stable")[: rule.count]] = True
-        about["threshold"] = float(likely[marked].min()) if marked.any() else None
+        decision["threshold"] = float(likely[marked].min()) if marked.any() else None
     else:
-        about["threshold"] = rule.value
+        decision["threshold"] = rule.value
         if rule.kind == "f1":
-            about["threshold"], about["validation_f1"] = best_f1_threshold(validation)
-        marked = likely >= about["threshold"]
+            decision["threshold"], decision["validation_f1"] = best_f1_threshold(validation)
+        marked = likely >= decision["threshold"]
     chosen = np.where(marked, predictions.positive, 1 - predictions.positive)
-    return replace(predictions, chosen=chosen), about | {"predicted_positive": int(marked.sum())}
+    return replace(predictions, chosen=chosen), decision | {"predicted_positive": int(marked.sum())}
 
 
 def best_f1_threshold(validation: Sequence[tuple[Floats, npt.NDArray[np.bool_]]]) -> tuple[float, float]:

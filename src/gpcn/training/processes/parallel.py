@@ -89,10 +89,10 @@ class Helpers:
         """Whether there are any."""
         return self._crew is not None
 
-    def submit(self, config: TrainConfig, number: int, *about: Any) -> None:
-        """Have one of them train split `number`; `about`: its folder, threads and options."""
+    def submit(self, config: TrainConfig, number: int, *arguments: Any) -> None:
+        """Have one of them train split `number`; `arguments`: its folder, threads and options."""
         self._crew = self._crew or Crew(_helper, self.graph)
-        self._crew.submit(number, config, number, *about)
+        self._crew.submit(number, config, number, *arguments)
 
     def messages(self, timeout: float = 0.0) -> Iterator[tuple[int, Message]]:
         """The splits of which there is something new: news are ticks, what is done is a result."""

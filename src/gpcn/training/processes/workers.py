@@ -35,18 +35,18 @@ class Crew:
     Args:
         prepare: called once in every worker; what it returns does a task, `work(send, *task)`, where `send` passes news
             to the parent.
-        about: arguments of `prepare`.
+        arguments: arguments of `prepare`.
     """
 
-    def __init__(self, prepare: Callable[..., Work], *about: Any) -> None:
-        self.prepare, self.about = prepare, about
+    def __init__(self, prepare: Callable[..., Work], *arguments: Any) -> None:
+        self.prepare, self.arguments = prepare, arguments
         self.workers: list[Worker] = []
 
     def submit(self, key: Any, *task: Any) -> None:
         """Have a worker do `task`, known as `key` until it is done."""
         worker = next((worker for worker in self.workers if not worker.busy), None)
         if worker is None:
-            worker = Worker(self.prepare, self.about)
+            worker = Worker(self.prepare, self.arguments)
             self.workers.append(worker)
         worker.key, worker.busy = key, True
         with _dying():
@@ -78,13 +78,13 @@ class Crew:
 class Worker:
     """One process, and while it is `busy` the `key` of its task."""
 
-    def __init__(self, prepare: Callable[..., Work], about: tuple[Any, ...]) -> None:
+    def __init__(self, prepare: Callable[..., Work], arguments: tuple[Any, ...]) -> None:
         self.key: Any = None
         self.busy = False
-        self.process, self.pipe = start_process(_serve, prepare, about)
+        self.process, self.pipe = start_process(_serve, prepare, arguments)
 
 
-def start_process(target: Callable[..., None], *about: Any) -> tuple[BaseProcess, Any]:
+def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Any]:
     """A process that runs `target(pipe, *about)`, and this end of the pipe.
 
     What it is about, which may be much, is sent when it runs: that waits until the process has imported what it needs,
@@ -94,7 +94,7 @@ def start_process(target: Callable[..., None], *about: Any) -> tuple[BaseProcess
         process, pipe = prestarted.take_prestarted() or prestarted.spawn(_begin, ahead=False)
     try:
         with _dying():
-            pipe.send((target, about))
+            pipe.send((target, arguments))
     except BaseException:
         process.kill()
         process.join()
@@ -156,12 +156,12 @@ def _begin(pipe: Any, parent: int, before_need: bool) -> None:
     if before_need:
         import gpcn.training.runs.split_run  # noqa: F401, and PyTorch with it
     with suppress(EOFError):
-        target, about = pipe.recv()
-        target(pipe, *about)
+        target, arguments = pipe.recv()
+        target(pipe, *arguments)
 
 
-def _serve(pipe: Any, prepare: Callable[..., Work], about: tuple[Any, ...]) -> None:
-    work = prepare(*about)
+def _serve(pipe: Any, prepare: Callable[..., Work], arguments: tuple[Any, ...]) -> None:
+    work = prepare(*arguments)
     with suppress(EOFError):
         while True:
             task = pipe.recv()

@@ -46,10 +46,10 @@ def graph_of_frames(run: Run, edges: Any, nodes: Any = None, *, unknown: str | N
     return graph.judged_by(run.graph["metric"])
 
 
-def source_of(about: Mapping[str, Any]) -> dict[str, Any]:
+def source_of(graph_record: Mapping[str, Any]) -> dict[str, Any]:
     """Where the graph of a run or study came from, and the metric it was judged by, from what is kept of it."""
-    source = about.get("source") or {}
-    return {**source, "metric": about["metric"]} if "metric" in about else dict(source)
+    source = graph_record.get("source") or {}
+    return {**source, "metric": graph_record["metric"]} if "metric" in graph_record else dict(source)
 
 
 def relocated_source(source: Mapping[str, Any], graph: str | None, nodes: Path | None) -> dict[str, Any]:

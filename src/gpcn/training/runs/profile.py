@@ -36,14 +36,18 @@ def profile_of(graph: Graph) -> dict[str, Any]:
     }
 
 
-def check_profile_sizes(about: Mapping[str, Any], where: str) -> None:
+def check_profile_sizes(graph_record: Mapping[str, Any], where: str) -> None:
     """Refuse a profile that is not about as many classes and features as the graph has."""
-    profile = about.get("profile")
+    profile = graph_record.get("profile")
     if profile is None:
         return
     columns = [] if profile["features"] is None else list(profile["features"].values())
-    if len(profile["classes"]) != about["classes"] or any(len(column) != about["features"] for column in columns):
-        raise ValueError(f"{where} is not about {about['classes']} classes and {about['features']} features")
+    if len(profile["classes"]) != graph_record["classes"] or any(
+        len(column) != graph_record["features"] for column in columns
+    ):
+        raise ValueError(
+            f"{where} is not about {graph_record['classes']} classes and {graph_record['features']} features"
+        )
 
 
 def degree_counts(graph: Graph) -> npt.NDArray[np.int64]:

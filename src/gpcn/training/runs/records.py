@@ -74,11 +74,11 @@ _graph = fields(
 def check_run_record(payload: Any, where: str) -> None:
     """`config.json`: configuration, graph, and the checksums of the files beside it."""
     fields({"format": anything, "config": record, "graph": _graph}, {"files": _digests})(payload, where)
-    about = payload["graph"]
+    graph_record = payload["graph"]
     for names, size in (("label_names", "classes"), ("feature_names", "features")):
-        if about[names] is not None and len(about[names]) != about[size]:
-            raise ValueError(f"graph.{names} has {len(about[names])} entries; expected {about[size]}")
-    check_profile_sizes(about, "graph.profile")
+        if graph_record[names] is not None and len(graph_record[names]) != graph_record[size]:
+            raise ValueError(f"graph.{names} has {len(graph_record[names])} entries; expected {graph_record[size]}")
+    check_profile_sizes(graph_record, "graph.profile")
 
 
 def check_result_record(payload: Any, where: str) -> None:

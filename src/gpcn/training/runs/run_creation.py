@@ -69,14 +69,16 @@ def open_or_create_run(path: Path, graph: Graph, config: TrainConfig, source: di
     return create_run(path, config, json.loads(json.dumps(described)), graph.node_ids)
 
 
-def create_run(path: Path, config: TrainConfig, about: dict[str, Any], node_ids: Sequence[str] | None = None) -> Run:
-    """A new run of a graph that `about` describes."""
+def create_run(
+    path: Path, config: TrainConfig, graph_record: dict[str, Any], node_ids: Sequence[str] | None = None
+) -> Run:
+    """A new run of the graph that `graph_record` describes."""
     write_json(path / "environment.json", _environment())
     (path / "node_ids.npz").unlink(missing_ok=True)  # of a run that was killed before it began
     if node_ids is not None:
         write_node_ids(node_ids, path / "node_ids.npz")
     files = {name: file_digest(path / name) for name in ("environment.json", "node_ids.npz") if (path / name).exists()}
-    run = Run(path, config, about, files=files)
+    run = Run(path, config, graph_record, files=files)
     _write_config(run)
     return run
 
@@ -90,13 +92,13 @@ def add_node_names(run: Run, node_ids: Sequence[str]) -> Run:
 
 
 def _check_same_graph(run: Run, graph: Graph) -> None:
-    about = json.loads(json.dumps(describe_graph(graph, None)))
-    if any(run.graph.get(key) != about[key] for key in ("fingerprint", "metric", "classes", "features")):
+    graph_record = json.loads(json.dumps(describe_graph(graph, None)))
+    if any(run.graph.get(key) != graph_record[key] for key in ("fingerprint", "metric", "classes", "features")):
         raise ConfigError(f"{run.path} was trained on another graph than this {graph.name}; choose another --out")
     ids = None if graph.node_ids is None else list(graph.node_ids)
     renamed = {
-        "classes": run.graph["label_names"] != about["label_names"],
-        "features": run.graph["feature_names"] != about["feature_names"],
+        "classes": run.graph["label_names"] != graph_record["label_names"],
+        "features": run.graph["feature_names"] != graph_record["feature_names"],
         "nodes": run.node_ids() != ids,
     }
     changed = [things for things, differ in renamed.items() if differ]

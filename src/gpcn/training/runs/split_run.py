@@ -127,7 +127,7 @@ def _result(
     graph: Graph, config: TrainConfig, number: int, trainer: TrainingLoop, probabilities: Any, seconds: float
 ) -> dict[str, Any]:
     coefficients, mix = trainer.model.coefficients(), trainer.model.mix()
-    about = {
+    training_facts = {
         "epochs": trainer.epoch,
         "best_epoch": trainer.best_epoch,
         "seconds": round(seconds, 3),
@@ -137,13 +137,13 @@ def _result(
         else [x if math.isfinite(x) else None for x in coefficients.tolist()],
         "mix": mix,
     }
-    return split_result(graph, config, number, probabilities, about)
+    return split_result(graph, config, number, probabilities, training_facts)
 
 
 def split_result(
-    graph: Graph, config: TrainConfig, number: int, probabilities: Any, about: dict[str, Any]
+    graph: Graph, config: TrainConfig, number: int, probabilities: Any, training_facts: dict[str, Any]
 ) -> dict[str, Any]:
-    """The result of split `number`, as it is kept: its scores, and `about` its training."""
+    """The result of split `number`, as it is kept: its scores, and `training_facts`."""
     split = graph.splits[number]
     parts = {
         role: evaluate(probabilities[nodes], graph.labels[nodes], graph.metric, graph.positive)
@@ -155,7 +155,7 @@ def split_result(
         "test": parts["test"]["score"],
         "val": parts["val"]["score"],
         "train": parts["train"]["score"],
-        **about,
+        **training_facts,
         "metrics": parts,
     }
 

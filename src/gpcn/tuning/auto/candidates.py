@@ -86,7 +86,7 @@ class Store:
 
     def add(self, candidate: Candidate) -> None:
         """Keep a candidate, or what has become of it."""
-        about = {
+        metadata = {
             "config": candidate.config.to_json(),
             "title": candidate.title,
             "origin": candidate.origin,
@@ -95,7 +95,7 @@ class Store:
         path = self.path(candidate.number)
         path.mkdir(parents=True, exist_ok=True)
         with replacing(path / "candidate.json") as stream:
-            stream.write(json.dumps(about, indent=1).encode())
+            stream.write(json.dumps(metadata, indent=1).encode())
 
     def read(self) -> list[Candidate]:
         """All of them, with their judgements."""
@@ -104,10 +104,10 @@ class Store:
     def _read(self, path: Path) -> Candidate:
         file = path / "candidate.json"
         try:
-            about = json.loads(file.read_bytes())
-            config = TrainConfig.from_json(about["config"])
-            candidate = Candidate(int(path.name), config, str(about["title"]), str(about["origin"]))
-            candidate.failed = None if about["failed"] is None else str(about["failed"])
+            metadata = json.loads(file.read_bytes())
+            config = TrainConfig.from_json(metadata["config"])
+            candidate = Candidate(int(path.name), config, str(metadata["title"]), str(metadata["origin"]))
+            candidate.failed = None if metadata["failed"] is None else str(metadata["failed"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError, ConfigError) as error:
             raise CheckpointError(f"{file} is damaged; delete {path} to try that configuration again") from error
         for written in sorted(path.glob("*.json")):
@@ -119,10 +119,10 @@ class Store:
 
     def judgement(self, number: int, holdout: str) -> Judgement:
         """What was kept of a candidate in the holdout of this name."""
-        tensors, about = self._load(number, holdout)
+        tensors, metadata = self._load(number, holdout)
         try:
-            predictions = {rule: tensors[f"judged.{rule}"].numpy() for rule in about["rules"]}
-            facts = {name: about[name] for name in ("epochs", "seconds", "finished", "stage", "best_epochs")}
+            predictions = {rule: tensors[f"judged.{rule}"].numpy() for rule in metadata["rules"]}
+            facts = {name: metadata[name] for name in ("epochs", "seconds", "finished", "stage", "best_epochs")}
             return Judgement(predictions, **facts)
         except (KeyError, TypeError) as error:
             path = self.path(number)
@@ -130,8 +130,8 @@ class Store:
 
     def predictions(self, number: int, holdout: str, rule: str) -> tuple[Array, dict[str, Any]]:
         """Probabilities of all nodes in a split's holdout, and the facts about its training."""
-        tensors, about = self._load(number, holdout)
-        return tensors[f"all.{rule}"].numpy(), about
+        tensors, metadata = self._load(number, holdout)
+        return tensors[f"all.{rule}"].numpy(), metadata
 
     def _load(self, number: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         loaded = checkpoint.load(self.path(number), name, self.key)
@@ -141,10 +141,10 @@ class Store:
 
     def weights(self, number: int, holdout: str, rule: str) -> tuple[dict[str, Tensor], list[list[float]]]:
         """The model that `rule` chose, and a row per epoch of its training."""
-        tensors, about = self._load(number, f"state-{holdout}")
+        tensors, metadata = self._load(number, f"state-{holdout}")
         prefix = f"model.{rule}."
         weights = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-        return weights, about["history"]
+        return weights, metadata["history"]
 
     def paused(self, number: int, holdout: str) -> tuple[dict[str, Tensor], str] | None:
         """What a paused training goes on from, where there is one."""
@@ -170,11 +170,16 @@ class Store:
         }
         if paused is not None:
             tensors |= {f"paused.{name}": tensor for name, tensor in paused[0].items()}
-        about = {"progress": None if paused is None else paused[1], "history": history}
-        checkpoint.save(self.path(number), f"state-{holdout}", tensors, about, self.key)
+        metadata = {"progress": None if paused is None else paused[1], "history": history}
+        checkpoint.save(self.path(number), f"state-{holdout}", tensors, metadata, self.key)
 
     def keep_judgement(
-        self, number: int, holdout: str, judged: dict[str, Array], everywhere: dict[str, Array], about: dict[str, Any]
+        self,
+        number: int,
+        holdout: str,
+        judged: dict[str, Array],
+        everywhere: dict[str, Array],
+        metadata: dict[str, Any],
     ) -> None:
         """Predictions of judged nodes, and where a split is the holdout of all nodes."""
         tensors = {
@@ -182,7 +187,7 @@ class Store:
             for part, predictions in (("judged", judged), ("all", everywhere))
             for rule, probabilities in predictions.items()
         }
-        checkpoint.save(self.path(number), holdout, tensors, {**about, "rules": list(judged)}, self.key)
+        checkpoint.save(self.path(number), holdout, tensors, {**metadata, "rules": list(judged)}, self.key)
 
     def has_state(self, number: int, holdout: str) -> bool:
         """Whether the models of an evaluation are there."""

@@ -54,16 +54,16 @@ def write_auto_member(
         holdout = f"split-{number:02d}"
         if holdout not in candidate.judgements:
             continue
-        probabilities, about = store.predictions(candidate.number, holdout, rule)
+        probabilities, metadata = store.predictions(candidate.number, holdout, rule)
         earlier = read_split_result(run.folder(number), run.key(number))
-        if earlier is not None and earlier["epochs"] == about["epochs"]:
+        if earlier is not None and earlier["epochs"] == metadata["epochs"]:
             continue
         weights, history = store.weights(candidate.number, holdout, rule)
         facts = {
-            "epochs": about["epochs"],
-            "best_epoch": about["best_epochs"][rule][0],
-            "seconds": about["seconds"],
-            **about["about"][rule],
+            "epochs": metadata["epochs"],
+            "best_epoch": metadata["best_epochs"][rule][0],
+            "seconds": metadata["seconds"],
+            **metadata["about"][rule],
         }
         run.folder(number).mkdir(parents=True, exist_ok=True)
         result = split_result(graph, run.config, number, probabilities, facts)
@@ -85,8 +85,8 @@ def average_scores(graph: Graph, runs: Sequence[Run], numbers: Sequence[int]) ->
         splits.append({"split": number, **scores})
     test_mean, test_std = summarize([split["test"] for split in splits])
     val_mean, _ = summarize([split["val"] for split in splits])
-    about = {"graph": graph.name, "metric": graph.metric, "test_mean": test_mean, "test_std": test_std}
-    return {**about, "val_mean": val_mean, "splits": splits}
+    metadata = {"graph": graph.name, "metric": graph.metric, "test_mean": test_mean, "test_std": test_std}
+    return {**metadata, "val_mean": val_mean, "splits": splits}
 
 
 def write_choice(folder: Path, choice: dict[str, Any]) -> None:

@@ -66,18 +66,18 @@ class Evaluation:
         self.store.keep_state(self.number, self.holdout.name, chosen, state, training.loop.history)
         if until <= time.monotonic() < deadline and not (training.finished or training.loop.epoch >= self.epochs):
             raise TimeOver  # somebody else goes on from the state just kept
-        about: dict[str, Any] = {
+        metadata: dict[str, Any] = {
             "epochs": training.loop.epoch,
             "seconds": round(training.seconds, 3),
             "finished": training.finished,
             "stage": self.stage,
             "best_epochs": {rule: [choice.epoch] for rule, choice in chosen.items()},
-            "about": {rule: choice.about for rule, choice in chosen.items()},
+            "about": {rule: choice.facts for rule, choice in chosen.items()},
         }
         judged = {rule: choice.crossed for rule, choice in chosen.items()}
         everywhere = {rule: choice.probabilities for rule, choice in chosen.items()}
-        self.store.keep_judgement(self.number, self.holdout.name, judged, everywhere, about)
-        return about
+        self.store.keep_judgement(self.number, self.holdout.name, judged, everywhere, metadata)
+        return metadata
 
     def _folds(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
         from gpcn.training.pausable_training import PausableTraining
@@ -105,12 +105,12 @@ class Evaluation:
         judged = {rule: held for rule, held in judged.items() if not np.isnan(held).any()}
         if not judged:
             raise TrainingError("no rule could choose an epoch in all folds")
-        about: dict[str, Any] = {
+        metadata: dict[str, Any] = {
             "epochs": epochs,
             "seconds": round(seconds, 3),
             "finished": True,
             "stage": self.stage,
             "best_epochs": {rule: best_epochs[rule] for rule in judged},
         }
-        self.store.keep_judgement(self.number, self.holdout.name, judged, {}, about)
-        return about
+        self.store.keep_judgement(self.number, self.holdout.name, judged, {}, metadata)
+        return metadata

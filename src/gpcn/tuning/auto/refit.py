@@ -89,12 +89,12 @@ def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
         torch.set_num_threads(threads)
     if not np.isfinite(probabilities).all():
         raise TrainingError(f"{run.config.model} gives numbers that are not finite when refitted; leave --refit out")
-    about = {
+    training_facts = {
         **{name: before[name] for name in ("best_epoch", "parameters", "coefficients", "mix")},
         "epochs": loop.epoch,
         "seconds": round(time.monotonic() - start, 3),
     }
     run.folder(number).mkdir(parents=True, exist_ok=True)
-    result = split_result(graph, run.config, number, probabilities, about)
+    result = split_result(graph, run.config, number, probabilities, training_facts)
     weights = dict(loop.model.state_dict())
     write_split(run.folder(number), run.key(number), weights, loop.history, probabilities, result)
