@@ -54,7 +54,7 @@ def imports(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require":
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require_library":
             modules |= {argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)}
         elif isinstance(node, ast.ImportFrom) and node.module:
             if node.module == "gpcn":

@@ -47,6 +47,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             )
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name_of)
+def test_files_of_the_package_that_a_page_names_exist(page: Path) -> None:
+    for path in re.findall(r"`(?:src/)?(?:gpcn/)?([a-z_]+/[a-z_/]+\.py)`", page.read_text()):
+        assert any((folder / path).is_file() for folder in (ROOT, ROOT / "src" / "gpcn")), f"{page.name} names {path}"
+
+
 @pytest.mark.parametrize("module", [gpcn, gpcn.nn], ids=["gpcn", "gpcn.nn"])
 def test_every_public_name_is_in_the_reference(module: Any) -> None:
     documented = {

@@ -30,7 +30,7 @@ LAST_SHARE = 0.25  # of the time in which new candidates have to give way to tho
 NO_NEW_SHARE = 0.1  # of the time in which a new candidate could not be judged in all holdouts any more
 USUAL_EPOCHS = 150  # until patience runs out, on small graphs
 MOMENT = 1.0  # seconds in which nothing new is begun
-PER_NODE = 0.7  # configurations for each judged node at most, besides the portfolio
+PER_NODE = 0.7  # configurations for each judged node, from which on none is proposed; all of the portfolio is tried
 PARENTS = 6  # of the best, from which local search starts
 Log = Callable[[str], None]
 
