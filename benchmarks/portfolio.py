@@ -38,7 +38,7 @@ from gpcn.training.scores.metrics import gain
 from gpcn.tuning.auto.candidates import Candidate, Store
 from gpcn.tuning.auto.config_neighbours import neighbouring_config
 from gpcn.tuning.auto.evaluation import Evaluation
-from gpcn.tuning.auto.holdouts import split_holdout
+from gpcn.tuning.auto.holdouts import holdout_of_split
 from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio, portfolio_text
 from gpcn.tuning.tasks import Evaluator
 
@@ -87,7 +87,7 @@ def evaluate(dataset: str, entries: Sequence[Entry], seconds: float, table: Path
     if not missing:
         return
     graph = graph_called(dataset)
-    evaluator, holdout = Evaluator(graph), split_holdout(graph, 0)
+    evaluator, holdout = Evaluator(graph), holdout_of_split(graph, 0)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder), "portfolio")
         for number, entry in enumerate(entry for entry in missing if entry.fits(graph)):

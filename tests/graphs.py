@@ -35,7 +35,7 @@ def graph_with_isolated_node(seed: int = 0) -> Graph:
     return Graph(adjacency=lonely.tocsr(), features=features, labels=graph.labels, splits=graph.splits)
 
 
-def graph_with_loner_and_loop() -> Graph:
+def graph_with_isolated_node_and_loop() -> Graph:
     graph = synthesize(nodes=24, classes=3, degree=4, directed=True, features=9, splits=0, seed=4)
     adjacency = graph.adjacency.tolil()
     adjacency[23, :] = 0
@@ -198,7 +198,7 @@ def graph_of_three_groups(directed: bool = True) -> Graph:
     return replace(graph, relations={"next": some, "all": graph.adjacency}, adjacency=graph.adjacency + some)
 
 
-def directed_or_sparse_graph(directed: bool, sparse: bool, **changes: Any) -> Graph:
+def graph_of_kind(directed: bool, sparse: bool, **changes: Any) -> Graph:
     sizes = {"nodes": 50, "classes": 3, "degree": 4.0, "features": 5, "splits": 1, "seed": 2} | changes
     graph = synthesize(directed=directed, **sizes)
     if sparse:

@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
-from gpcn.graph.given_labels import known_labels, unknown_labels
+from gpcn.graph.given_labels import labels_of_one_type, unknown_labels
 from gpcn.splits import random_splits
 from gpcn.utils.types import UNKNOWN
 
@@ -192,7 +192,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown = unknown_labels(y)
         if unknown.shape != nodes.shape:
             raise ConfigError(f"there are {unknown.size} labels for {nodes.size} nodes; expected one each")
-        nodes, labels = nodes[~unknown], self._encode(known_labels(np.asarray(y)[~unknown]))
+        nodes, labels = nodes[~unknown], self._encode(labels_of_one_type(np.asarray(y)[~unknown]))
         node_labels = np.full(cast(Graph, self.graph).num_nodes, UNKNOWN)
         node_labels[nodes] = labels
         conflict = np.flatnonzero(node_labels[nodes] != labels)
@@ -212,7 +212,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             features, targets = validate_data(self, X, **CHECKS), np.asarray(y)
             check_consistent_length(features, targets)
         labels = np.full(len(targets), UNKNOWN)
-        labels[~unknown] = self._encode(known_labels(targets[~unknown]))
+        labels[~unknown] = self._encode(labels_of_one_type(targets[~unknown]))
         self.fitted_rows_ = None if adjacency is None else _digest(features)
         links = self._no_links(len(targets)) if adjacency is None else adjacency
         return Graph(

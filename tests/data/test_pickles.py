@@ -16,11 +16,11 @@ from gpcn.data.benchmarks import pickles
 
 def test_containers_arrays_and_matrices_are_read() -> None:
     graph = collections.defaultdict(list, {0: [1, 2]})
-    assert pickles.load_trusted_pickle(pickle.dumps(graph, protocol=2), "g") == graph
+    assert pickles.load_restricted_pickle(pickle.dumps(graph, protocol=2), "g") == graph
     array = np.arange(6).reshape(2, 3)
-    np.testing.assert_array_equal(pickles.load_trusted_pickle(pickle.dumps(array, protocol=4), "a"), array)
+    np.testing.assert_array_equal(pickles.load_restricted_pickle(pickle.dumps(array, protocol=4), "a"), array)
     matrix = sp.csr_matrix(np.eye(3))
-    restored = pickles.load_trusted_pickle(pickle.dumps(matrix, protocol=4), "m")
+    restored = pickles.load_restricted_pickle(pickle.dumps(matrix, protocol=4), "m")
     np.testing.assert_array_equal(restored.to_csr().toarray(), np.eye(3))
 
 
@@ -38,7 +38,7 @@ class CallsEval:
 @pytest.mark.parametrize("protocol", [0, 2, 4])
 def test_anything_else_is_refused_by_name(hostile: object, protocol: int) -> None:
     with pytest.raises(DataError, match=r"f: a pickle asks for .* not on the allow-list"):
-        pickles.load_trusted_pickle(pickle.dumps([hostile], protocol=protocol), "f")
+        pickles.load_restricted_pickle(pickle.dumps([hostile], protocol=protocol), "f")
     assert not Path("/tmp/gpcn-was-here").exists()
 
 
@@ -51,7 +51,7 @@ def test_every_allowed_name_is_harmless() -> None:
 @pytest.mark.parametrize("content", [b"", b"garbage", pickle.dumps([1, 2])[:-2]])
 def test_damaged_pickles_are_refused(content: bytes) -> None:
     with pytest.raises(DataError, match="not a readable pickle"):
-        pickles.load_trusted_pickle(content, "f")
+        pickles.load_restricted_pickle(content, "f")
 
 
 def test_object_arrays_give_their_items() -> None:

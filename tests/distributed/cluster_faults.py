@@ -76,7 +76,7 @@ def main() -> None:
     answer("missing part", folder, "broken", "runs/broken")
     answer("too few CPUs", folder, "three", "runs/three", wait=2.0)
     others = cluster_training.package_versions() | {"numpy": "1.0"}
-    with mock.patch.object(cluster_training, "versions", lambda: others):
+    with mock.patch.object(cluster_training, "package_versions", lambda: others):
         answer("other versions", folder, "parts", "runs/versions")
     after_a_checkpoint(folder / "runs" / "stopped", stop_a_worker)
     answer("hanging worker", folder, "parts", "runs/stopped")

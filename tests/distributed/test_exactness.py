@@ -15,7 +15,7 @@ from gpcn.distributed.part_problem import MODELS
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
 from tests.distributed.workers_of_a_test import part_of, run_workers, split_of
-from tests.graphs import directed_or_sparse_graph
+from tests.graphs import graph_of_kind
 
 Job = tuple[str, Graph, TrainConfig, int | None]
 """What to call it, on what, what, and how many epochs: all there are where not said."""
@@ -26,21 +26,19 @@ def jobs() -> list[Job]:
     listed: list[Job] = []
     for directed in (False, True):
         for sparse in (False, True):
-            graph = directed_or_sparse_graph(directed, sparse)
+            graph = graph_of_kind(directed, sparse)
             kind = f"{'directed' if directed else 'undirected'} {'sparse' if sparse else 'dense'}"
             for model in MODELS:
                 config = TrainConfig.of(model, epochs=2, dropout=0.0, seed=1, **_narrow(model))
                 listed.append((f"{model}, {kind}", graph, config, 2))
-    two = replace(directed_or_sparse_graph(True, False, classes=2, nodes=80), metric="roc_auc")
+    two = replace(graph_of_kind(True, False, classes=2, nodes=80), metric="roc_auc")
     for model in ("gpcn-link", "agpcn", "multi-gpcn-link"):
         settings = {"epochs": 25, "patience": 8, "dropout": 0.0, "seed": 3, **_narrow(model)}
         by_metric = TrainConfig.of(model, class_weights=True, select="metric", **settings)
         listed.append((f"{model} to its end, by ROC-AUC, classes weighed", two, by_metric, None))
     settings = {"epochs": 20, "patience": 5, "dropout": 0.0, "seed": 3}
     normalized = TrainConfig.of("sgc", normalize_features=True, direction="both", **settings)
-    listed.append(
-        ("sgc to its end, features normalized, both directions", directed_or_sparse_graph(True, True), normalized, None)
-    )
+    listed.append(("sgc to its end, features normalized, both directions", graph_of_kind(True, True), normalized, None))
     return listed
 
 

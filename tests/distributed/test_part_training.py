@@ -12,7 +12,7 @@ import torch
 
 from gpcn import Graph, TrainConfig, synthesize
 from gpcn.data.parts.manifest import Manifest, part_folder
-from gpcn.distributed.part_run import open_or_create_part_run, part_run_folder
+from gpcn.distributed.part_run import open_or_create_part_run, split_part_folder
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.shards import shard
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
@@ -55,7 +55,7 @@ def interrupted(workers: Any, shards: Path, out: Path) -> list[int]:
         train_part(shards, out, [0, 1], workers, save_every=0, report=stop)
     run = Run.open(out)
     if workers.rank == 1:  # as if it had been killed before its last checkpoint was there
-        newest = max(part_run_folder(run, 1, 1).glob("checkpoint-*.json"), key=lambda file: file.stat().st_mtime_ns)
+        newest = max(split_part_folder(run, 1, 1).glob("checkpoint-*.json"), key=lambda file: file.stat().st_mtime_ns)
         newest.unlink()
     workers.wait_for_all()
     epochs: list[int] = []
@@ -64,7 +64,7 @@ def interrupted(workers: Any, shards: Path, out: Path) -> list[int]:
 
 
 def weights_of(run: Run, number: int, part: int) -> bytes:
-    return next(part_run_folder(run, number, part).glob("model-*.safetensors")).read_bytes()
+    return next(split_part_folder(run, number, part).glob("model-*.safetensors")).read_bytes()
 
 
 def test_the_run_has_the_scores_of_one_machine_and_a_lost_worker_changes_nothing(tmp_path: Path) -> None:

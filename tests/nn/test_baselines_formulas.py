@@ -29,14 +29,14 @@ from gpcn.nn.baselines import (
     LogisticRegression,
     MixHop,
 )
-from tests.graphs import graph_with_loner_and_loop
+from tests.graphs import graph_with_isolated_node_and_loop
 from tests.nn import literal
 
 NODES, FEATURES, HIDDEN, CLASSES = 24, 9, 6, 3
 LONER, LOOPED = NODES - 1, 2
 
 
-GRAPH = graph_with_loner_and_loop()
+GRAPH = graph_with_isolated_node_and_loop()
 A = torch.tensor(GRAPH.adjacency.toarray(), dtype=torch.float64)
 BAR = literal.normalized(A)
 X = torch.tensor(GRAPH.features, dtype=torch.float64)

@@ -81,7 +81,7 @@ def test_what_follows_counts_when_a_start_is_weighed(graph: Graph) -> None:
     work.waiting.extend([4, 5])
     work.done_here, work.start = 4, time.perf_counter() - 4  # a second each
     assert not work._worth_it()
-    helpers.ahead = 3
+    helpers.configs_to_follow = 3
     assert work._worth_it()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpcn import Graph, TrainConfig, train
-from gpcn.cli.shared.early_workers import early_training_workers
+from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
 from gpcn.training.processes import prestarted
 from gpcn.training.processes.workers import prestart_workers
 from gpcn.tuning.budget import Budget, read_budget
@@ -27,9 +27,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     prestarted.dismiss_prestarted()
 
 
-def test_who_wants_a_process_takes_the_one_that_was_started_ahead(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_wants_a_process_takes_the_one_that_was_prestarted(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = train(graph, SHORT, jobs=1)["splits"]
     prestart_workers(1)
 
@@ -43,9 +41,9 @@ def test_who_wants_a_process_takes_the_one_that_was_started_ahead(
 
 
 def test_a_process_that_nobody_took_ends_with_the_command(graph: Graph) -> None:
-    with early_training_workers(graph, [LONG], None, None):
+    with prestarted_training_workers(graph, [LONG], None, None):
         ((process, _),) = prestarted._waiting
-        assert prestarted.seconds_to_start() == prestarted.START_AHEAD
+        assert prestarted.seconds_to_start() == prestarted.START_PRESTARTED
     assert not process.is_alive()
     assert prestarted.seconds_to_start() == prestarted.START
 
@@ -58,7 +56,7 @@ def test_a_process_that_nobody_took_ends_with_the_command(graph: Graph) -> None:
 def test_work_that_needs_no_help_starts_nobody(
     graph: Graph, config: TrainConfig, splits: list[int] | None, jobs: int | None
 ) -> None:
-    with early_training_workers(graph, [config], splits, jobs):
+    with prestarted_training_workers(graph, [config], splits, jobs):
         assert not prestarted._waiting
 
 
@@ -88,9 +86,9 @@ def test_a_forked_process_ends_by_sigterm_and_does_not_see_ctrl_c(monkeypatch: p
     assert process.exitcode == -signal.SIGTERM
 
 
-def test_work_with_several_threads_starts_nobody_ahead(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_with_several_threads_prestarts_nobody(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpcn.training.processes.parallel.SMALL", 0)
-    with early_training_workers(graph, [LONG], None, 2):
+    with prestarted_training_workers(graph, [LONG], None, 2):
         assert not prestarted._waiting
 
 

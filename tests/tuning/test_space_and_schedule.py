@@ -10,7 +10,7 @@ import pytest
 from gpcn.errors import ConfigError
 from gpcn.tuning.budget import read_budget, read_seconds
 from gpcn.tuning.proposal import propose_point
-from gpcn.tuning.schedule import Plan, Trial, advance_generation
+from gpcn.tuning.schedule import Plan, Trial, next_step
 from gpcn.tuning.space import Space, models_of
 
 
@@ -96,7 +96,7 @@ def worth(trial: Trial, split: int) -> float:
 def play(generation: list[Trial], plan: Plan, order: random.Random) -> list[str]:
     evaluations = []
     while True:
-        step = advance_generation(generation, plan)
+        step = next_step(generation, plan)
         if not step.tasks:
             for trial, state, _, value in step.ended:
                 trial.state, trial.value = state, value
@@ -127,10 +127,10 @@ def test_the_same_evaluations_are_made_in_whatever_order_they_end(seed: int) -> 
 def test_an_evaluation_that_ended_by_itself_is_not_made_again_with_more_epochs() -> None:
     plan = Plan.of([0], 300, size=1)
     (trial,) = generation = trials(1)
-    (task,) = advance_generation(generation, plan).tasks
+    (task,) = next_step(generation, plan).tasks
     assert task.config["epochs"] == 100
     trial.outcomes[task.key] = {"loss": 60.0, "metric": 50.0, "epochs": 71}
-    step = advance_generation(generation, plan)
+    step = next_step(generation, plan)
     assert step.tasks == ()
     assert step.ended == ((trial, "complete", 1, 60.0),)
 
@@ -138,12 +138,12 @@ def test_an_evaluation_that_ended_by_itself_is_not_made_again_with_more_epochs()
 def test_what_diverges_is_marked_and_not_asked_again() -> None:
     plan = Plan.of(range(3), 30, size=2)
     generation = trials(2)
-    for task in advance_generation(generation, plan).tasks:
+    for task in next_step(generation, plan).tasks:
         failed = task.trial == 1
         generation[task.trial].outcomes[task.key] = (
             {"failed": "the loss became nan"} if failed else {"loss": 1.0, "metric": 1.0, "epochs": 10}
         )
-    step = advance_generation(generation, plan)
+    step = next_step(generation, plan)
     assert {task.trial for task in step.tasks} == {0}
     assert step.ended[0][:2] == (generation[1], "diverged")
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.shared import elapsed_time
+from gpcn.cli.shared.elapsed_time import seconds_elapsed
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.shared.output import console, escaped, number_text, print_json, print_notes
@@ -21,10 +21,10 @@ from gpcn.cli.shared.training_options import (
     Seed,
     SplitNumbers,
     SplitOptions,
+    apply_metric_option,
     metric_choice_note,
     read_splits,
     table_reading_notes,
-    with_metric_option,
 )
 from gpcn.graph import Graph
 from gpcn.utils.text import printable_text
@@ -71,7 +71,7 @@ def auto(
         print_notes(table_reading_notes(loaded))
     origin = options.origin(graph)
     chosen_seed = 0 if seed is None else seed
-    loaded = with_metric_option(parts.split(loaded, origin, chosen_seed, quiet=json), origin, metric)
+    loaded = apply_metric_option(parts.split(loaded, origin, chosen_seed, quiet=json), origin, metric)
     folder = out or Path("runs") / f"auto-{re.sub(r'[^A-Za-z0-9._-]+', '-', loaded.name) or 'graph'}"
     train_auto(
         loaded, folder, budget, read_splits(splits), jobs, chosen_seed, origin, json, refit=refit, portfolio=portfolio
@@ -92,7 +92,7 @@ def train_auto(
     portfolio: Path | None = None,
 ) -> None:
     """Choose, train, and say why."""
-    from gpcn.cli.shared.early_workers import early_command_workers
+    from gpcn.cli.shared.prestarted_workers import prestarted_workers
     from gpcn.tuning.auto import auto as choose
     from gpcn.tuning.auto.portfolio import read_portfolio
     from gpcn.tuning.budget import Budget, read_seconds
@@ -101,7 +101,7 @@ def train_auto(
     seconds = read_seconds(budget)
     entries = None if portfolio is None else read_portfolio(portfolio)
     with (
-        early_command_workers(workers_for(jobs) if Budget(seconds=seconds).lasts else 0),
+        prestarted_workers(workers_for(jobs) if Budget(seconds=seconds).lasts else 0),
         closing(LocalExecutor(graph, jobs, begin_here=True)) as executor,
     ):
         result = choose(
@@ -109,7 +109,7 @@ def train_auto(
             executor,
             out=out,
             seconds=seconds,
-            spent=min(elapsed_time.seconds_elapsed(), MOST_SPENT * seconds),
+            spent=min(seconds_elapsed(), MOST_SPENT * seconds),
             splits=splits,
             seed=seed,
             source=source,
@@ -127,7 +127,7 @@ def event_log() -> Callable[[str], None]:
     """One line per event on stderr, with the seconds since the command began; a terminal is not needed."""
 
     def log(text: str) -> None:
-        print(f"[{elapsed_time.seconds_elapsed():6.1f} s] {printable_text(text)}", file=sys.stderr, flush=True)
+        print(f"[{seconds_elapsed():6.1f} s] {printable_text(text)}", file=sys.stderr, flush=True)
 
     return log
 

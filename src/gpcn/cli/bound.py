@@ -45,7 +45,7 @@ def bound(
     Example: [bold]gpcn bound texas --model gpcn-link --set hidden=64[/bold]
     """
     from gpcn.data.object_storage import local_copy, remote_url
-    from gpcn.theory import document as documents
+    from gpcn.theory.document import check_document_name, write_document
 
     what = what if remote_url(what) is None else str(local_copy(what))
     if of not in ("singular", "eigen"):
@@ -53,7 +53,7 @@ def bound(
     if coefficients not in ("model", "binomial", "printed"):
         raise ConfigError(f"--coefficients is {coefficients!r}; expected model, binomial or printed")
     if out is not None:
-        documents.check_document_name(out)
+        check_document_name(out)
     if (Path(what) / "config.json").is_file():
         if model is not None or settings or seed is not None:
             raise ConfigError(f"{what} is a run; --model, --set and --seed are for a graph that is still to be trained")
@@ -64,7 +64,7 @@ def bound(
         trained = _from_graph(what, model or "gpcn", read_settings(settings), seed or 0, split, mirror)
     document = _document(trained, of, coefficients, constant, delta, draws, with_density=out is not None)
     if out is not None:
-        documents.write_document(document, out)
+        write_document(document, out)
     if json:
         print_json(document)
     else:

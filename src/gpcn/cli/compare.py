@@ -18,11 +18,11 @@ from gpcn.cli.shared.training_options import (
     Settings,
     SplitNumbers,
     SplitOptions,
+    apply_metric_option,
     metric_choice_note,
     read_settings,
     read_splits,
     table_reading_notes,
-    with_metric_option,
 )
 
 MARK = " †"
@@ -56,7 +56,7 @@ def compare(
 
     Example: [bold]gpcn compare texas --models mlp,gcn,gpcn --splits 0-4 --out runs/texas[/bold]
     """
-    from gpcn.cli.shared.early_workers import early_training_workers
+    from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
     from gpcn.cli.shared.progress import training_progress
     from gpcn.training.config import TrainConfig
     from gpcn.training.scores.comparison import MAJORITY
@@ -66,12 +66,12 @@ def compare(
     if not json:
         print_notes(table_reading_notes(loaded))
     origin = options.origin(graph)
-    loaded = with_metric_option(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+    loaded = apply_metric_option(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
     names = list(USUAL_MODELS) if models is None else comma_separated(models) or []
     chosen, numbers = read_settings(settings), read_splits(splits)
     epochs = {name: value for name, value in chosen.items() if name == "epochs"}
     configs = [TrainConfig.of(name, **epochs) for name in names if name != MAJORITY]
-    with early_training_workers(loaded, configs, numbers, jobs):
+    with prestarted_training_workers(loaded, configs, numbers, jobs):
         result = train_models(
             loaded,
             names,

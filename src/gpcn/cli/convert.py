@@ -37,7 +37,7 @@ def convert(
     if name is not None:
         loaded = replace(loaded, name=name)
     write_graph(loaded, out)
-    print_written(loaded, out, json)
+    print_written_graph(loaded, out, json)
 
 
 def write_graph(graph: Graph, out: Path) -> None:
@@ -50,7 +50,7 @@ def write_graph(graph: Graph, out: Path) -> None:
         raise ConfigError(f"cannot write to {out}; expected a name that ends in .npz, or a folder for CSV tables")
 
 
-def print_written(graph: Graph, out: Path, json: bool) -> None:
+def print_written_graph(graph: Graph, out: Path, json: bool) -> None:
     """Say what was written where."""
     if json:
         sizes = {"nodes": graph.num_nodes, "edges": graph.num_edges, "splits": len(graph.splits)}

@@ -52,10 +52,10 @@ def report(
     if json:
         print_json(written)
     else:
-        print_report_location(written)
+        print_written_report(written)
 
 
-def print_report_location(written: dict[str, Any]) -> None:
+def print_written_report(written: dict[str, Any]) -> None:
     """Say what was written where."""
     listed = ", ".join(f"{section['kind']} {escaped(section['name'])}" for section in written["sections"])
     console().print(

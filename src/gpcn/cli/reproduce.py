@@ -98,7 +98,7 @@ def _measure(
     from gpcn.paper.measurements.reproduction import choose_names, measure, recipe_cells
     from gpcn.paper.reference import published
     from gpcn.paper.reference.recipes import ORIGINS
-    from gpcn.paper.results_page import page
+    from gpcn.paper.results_page.page import save_page
 
     if recipes is not None and recipes not in ORIGINS:
         raise ConfigError(f"--recipes is {recipes!r}; expected paper or ours")
@@ -140,7 +140,7 @@ def _measure(
         theory.save(document["theory"], folder)
         document["complexity"] = complexity.measure([name for name in among if name in complexity.DATASETS], **options)
         complexity.save(document["complexity"], folder)
-    page.save_page(folder)
+    save_page(folder)
     return document
 
 

@@ -12,7 +12,7 @@ from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.progress import parts_progress
 from gpcn.cli.shared.step_log import LogFormat, step_log
-from gpcn.cli.shared.training_options import MetricName, Seed, SplitOptions, with_metric_option
+from gpcn.cli.shared.training_options import MetricName, Seed, SplitOptions, apply_metric_option
 from gpcn.errors import ConfigError
 
 STREAMED = "4GB"
@@ -67,7 +67,7 @@ def shard(
 
             origin = options.origin(graph)
             loaded = options.load(graph)
-            loaded = with_metric_option(splitting.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+            loaded = apply_metric_option(splitting.split(loaded, origin, seed or 0, quiet=json), origin, metric)
             manifest = write(
                 loaded,
                 where,

@@ -41,18 +41,18 @@ def spectrum(
     from gpcn.data.load import load
     from gpcn.nn import Adjacency
     from gpcn.nn.engine.adjacency import check_direction
-    from gpcn.theory import document as documents
     from gpcn.theory import spectrum as theory
+    from gpcn.theory.document import SPECTRUM, check_document_name, write_document
     from gpcn.theory.quantities import normalized
-    from gpcn.training.former_settings import merge_former_settings
+    from gpcn.training.former_settings import merge_in_current_names
 
     if of not in ("singular", "eigen"):
         raise ConfigError(f"--of is {of!r}; expected singular or eigen")
     if out is not None:
-        documents.check_document_name(out)
+        check_document_name(out)
     options = (("direction", direction), ("symmetrize", symmetrize or None))
     given = {name: value for name, value in options if value is not None}
-    reading = check_direction(merge_former_settings({"direction": "out"}, given)["direction"])
+    reading = check_direction(merge_in_current_names({"direction": "out"}, given)["direction"])
     kind: Any = of
     how: dict[str, Any] = {"method": method, "probes": probes}
     loaded = load(graph, mirror=mirror, require_labels=False)
@@ -62,7 +62,7 @@ def spectrum(
     if density is not None and figure is not None:
         theory.draw(density, loaded.name, figure, of=kind)
     document = {
-        "kind": documents.SPECTRUM,
+        "kind": SPECTRUM,
         "graph": loaded.name,
         "nodes": loaded.num_nodes,
         "direction": reading,
@@ -74,7 +74,7 @@ def spectrum(
         "figure": None if figure is None else str(figure),
     }
     if density is not None and out is not None:
-        documents.write_document(document | {"density": density.describe()}, out)
+        write_document(document | {"density": density.describe()}, out)
     if json:
         print_json(document)
     else:

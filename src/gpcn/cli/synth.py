@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.convert import print_written, write_graph
+from gpcn.cli.convert import print_written_graph, write_graph
 from gpcn.cli.shared.options import Json, option_given_besides
 from gpcn.cli.shared.output import console, escaped, print_json
 from gpcn.data.presets import preset as find_preset
@@ -75,7 +75,7 @@ def synth(
         seed=seed,
     )
     write_graph(graph, out)
-    print_written(graph, out, json)
+    print_written_graph(graph, out, json)
 
 
 def _refuse_dials(context: typer.Context, preset: str) -> None:

@@ -20,11 +20,11 @@ from gpcn.cli.shared.training_options import (
     Settings,
     SplitNumbers,
     SplitOptions,
+    apply_metric_option,
     metric_choice_note,
     read_settings,
     read_splits,
     table_reading_notes,
-    with_metric_option,
 )
 from gpcn.errors import ConfigError
 
@@ -88,10 +88,10 @@ def train(
 
     Example: [bold]gpcn train texas --model gpcn --set hidden=512 --set layers=1 --splits 0-9 --out runs/texas[/bold]
     """
-    from gpcn.cli.shared.early_workers import early_training_workers
+    from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
     from gpcn.cli.shared.progress import training_progress
     from gpcn.training.config import TrainConfig
-    from gpcn.training.former_settings import merge_former_settings
+    from gpcn.training.former_settings import merge_in_current_names
     from gpcn.training.runs.run import Run
     from gpcn.training.runs.training import train as run
     from gpcn.training.suitable_settings import suitable_settings
@@ -105,7 +105,7 @@ def train(
         raise ConfigError("--refit is for --model auto; leave it out, or have the model chosen with --model auto")
     changes: dict[str, Any] = read_settings(settings)
     if recipe is not None:
-        changes = merge_former_settings(_recipe_settings(model or "gpcn", graph, recipe), changes)
+        changes = merge_in_current_names(_recipe_settings(model or "gpcn", graph, recipe), changes)
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     resolved = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
@@ -124,7 +124,7 @@ def train(
     origin = options.origin(graph)
     if config is None and recipe is None:
         resolved = TrainConfig.of(**{**suitable_settings(loaded, resolved.model), **changes})
-    loaded = with_metric_option(parts.split(loaded, origin, resolved.seed, quiet=json), origin, metric)
+    loaded = apply_metric_option(parts.split(loaded, origin, resolved.seed, quiet=json), origin, metric)
     if model == "auto":
         if out is None:
             raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
@@ -132,7 +132,7 @@ def train(
         return
     numbers = read_splits(splits)
     with (
-        early_training_workers(loaded, [resolved], numbers, jobs),
+        prestarted_training_workers(loaded, [resolved], numbers, jobs),
         training_progress(resolved.model, loaded.metric) as tick,
     ):
         result = run(

@@ -17,9 +17,9 @@ from gpcn.cli.shared.training_options import (
     Settings,
     SplitNumbers,
     SplitOptions,
+    apply_metric_option,
     read_settings,
     read_splits,
-    with_metric_option,
 )
 from gpcn.errors import ConfigError
 from gpcn.tuning import require_search
@@ -113,7 +113,7 @@ def tune(
         if not json:
             print_notes(loaded.notes if loaded.preparation else ())
         origin = options.origin(graph_name)
-        loaded = with_metric_option(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+        loaded = apply_metric_option(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
         description = study_header(loaded, chosen, plan, seed=seed or 0, source=origin)
@@ -133,18 +133,18 @@ def _drive(
     jobs: int | None,
     request: StudyRequest,
 ) -> Any:
-    from gpcn.cli.shared.early_workers import early_command_workers
+    from gpcn.cli.shared.prestarted_workers import prestarted_workers
     from gpcn.cli.shared.progress import study_progress
     from gpcn.tuning.budget import read_budget
     from gpcn.tuning.executors.cluster import RayExecutor
     from gpcn.tuning.executors.local import LocalExecutor, workers_for
-    from gpcn.tuning.study import drive_study, open_study
+    from gpcn.tuning.study import drive_study, open_or_create_study
 
     limit = read_budget(request.budget)
     lasts = engine == "local" and limit.lasts
     with (
-        early_command_workers(workers_for(jobs) if lasts else 0),
-        open_study(folder, description, storage, request) as ledger,
+        prestarted_workers(workers_for(jobs) if lasts else 0),
+        open_or_create_study(folder, description, storage, request) as ledger,
     ):
         executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
         with closing(executor), study_progress(limit) as watch:

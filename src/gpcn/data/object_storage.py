@@ -52,7 +52,7 @@ def remote_url(location: str | Path) -> str | None:
     return f"{matched[1]}://{path.rstrip('/')}{mark}{settings}"
 
 
-def object_scratch_folder(url: str, purpose: str) -> Path:
+def url_cache_folder(url: str, purpose: str) -> Path:
     """Where this machine keeps what belongs to `url`, in the cache (`GPCN_CACHE`)."""
     name = PurePosixPath(url.partition("?")[0]).name or "bucket"
     return cache_folder() / "remote" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}-{purpose}" / name
@@ -63,7 +63,7 @@ def local_copy(location: str | Path) -> Path:
     url = remote_url(location)
     if url is None:
         return Path(location)
-    folder = object_scratch_folder(url, "copy")
+    folder = url_cache_folder(url, "copy")
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.parent / "lock"):
         if not RemoteFolder(url).fetch(folder):

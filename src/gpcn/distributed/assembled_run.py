@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from gpcn.distributed.part_run import POSITION, PREDICTIONS, is_run_in_parts, part_key, part_run_folder
+from gpcn.distributed.part_run import POSITION, PREDICTIONS, is_run_in_parts, part_key, split_part_folder
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import replacing
 from gpcn.files.locking import locked_folder
@@ -48,7 +48,7 @@ def _assemble_split(run: Run, number: int, outcome: dict[str, Any]) -> Run:
     for name, digest in outcome["files"].items():
         check_file(folder / name, digest, advice)
     states = [_weights(run, number, part) for part in parts]
-    tables = [pq.read_table(part_run_folder(run, number, part) / PREDICTIONS) for part in parts]
+    tables = [pq.read_table(split_part_folder(run, number, part) / PREDICTIONS) for part in parts]
     order = _order(tables)
     names = [name for table in tables for name in table.column("node").to_pylist()]
     names = names if order is None else [names[row] for row in order]
@@ -69,7 +69,7 @@ def _assemble_split(run: Run, number: int, outcome: dict[str, Any]) -> Run:
 
 
 def _weights(run: Run, number: int, part: int) -> dict[str, Tensor]:
-    content = checkpoint.load(part_run_folder(run, number, part), "model", part_key(run, number, part))
+    content = checkpoint.load(split_part_folder(run, number, part), "model", part_key(run, number, part))
     if content is None:
         raise CheckpointError(f"part {part} of split {number} of {run.path} has no model; run the same command again")
     return content[0]

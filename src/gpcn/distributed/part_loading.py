@@ -31,10 +31,10 @@ def load_part(
             f"{manifest.parts}, or write it again with gpcn shard --parts {workers.size}"
         )
     data = PartData.read(root, manifest, workers.rank)
-    return part_problem(data, manifest, config, workers, torch.get_default_dtype()), data
+    return build_part_problem(data, manifest, config, workers, torch.get_default_dtype()), data
 
 
-def part_problem(
+def build_part_problem(
     data: PartData, manifest: Manifest, config: TrainConfig, workers: TorchWorkerGroup, dtype: torch.dtype
 ) -> PartProblem:
     """What training needs of a part."""

@@ -94,10 +94,10 @@ def check_supported_on_workers(config: TrainConfig) -> None:
         raise ConfigError("dropout of link needs all links on one machine; use dropout=0")
 
 
-def split_nodes_of_worker(nodes: np.ndarray[Any, np.dtype[np.int64]], offsets: Offsets, rank: int) -> Tensor:
+def local_nodes(nodes: np.ndarray[Any, np.dtype[np.int64]], offsets: Offsets, rank: int) -> Tensor:
     """Of global `nodes` those of a worker, numbered as there."""
     start, stop = offsets[rank], offsets[rank + 1]
     return torch.from_numpy(nodes[(nodes >= start) & (nodes < stop)] - start)
 
 
-__all__ = ["PartAdjacency", "PartGraph", "PartProblem", "split_nodes_of_worker"]
+__all__ = ["PartAdjacency", "PartGraph", "PartProblem", "local_nodes"]

@@ -52,7 +52,7 @@ def part_key(run: Run, number: int, part: int) -> str:
     return f"{run.key(number)}|{run.graph['parts']}|{part}"
 
 
-def part_run_folder(run: Run, number: int, part: int) -> Path:
+def split_part_folder(run: Run, number: int, part: int) -> Path:
     """Where a worker keeps what belongs to it."""
     return part_folder(run.folder(number), part)
 

@@ -20,7 +20,7 @@ from gpcn.distributed.gathered_digests import gather_worker_digests
 from gpcn.distributed.part_checkpoints import PartCheckpoints
 from gpcn.distributed.part_loading import load_part
 from gpcn.distributed.part_problem import PartProblem
-from gpcn.distributed.part_run import POSITION, PREDICTIONS, part_key, part_run_folder
+from gpcn.distributed.part_run import POSITION, PREDICTIONS, part_key, split_part_folder
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import TrainingError
 from gpcn.files.sealed import FORMAT, file_digest, write_sealed
@@ -82,7 +82,7 @@ def _train_split(
     report: Report | None,
     publish: Publish,
 ) -> None:
-    folder = part_run_folder(run, number, workers.rank)
+    folder = split_part_folder(run, number, workers.rank)
     folder.mkdir(parents=True, exist_ok=True)
     owner = part_key(run, number, workers.rank)
     trainer = Trainer(problem, run.config, cast(Split, data.splits[number]), number)
@@ -162,7 +162,7 @@ def _write_result(
     write_epoch_history(folder, trainer.history)
     files = {"epochs.csv": file_digest(folder / "epochs.csv")}
     for part, of_part in enumerate(digests):
-        files |= {f"{part_run_folder(run, number, part).name}/{file}": digest for file, digest in of_part.items()}
+        files |= {f"{split_part_folder(run, number, part).name}/{file}": digest for file, digest in of_part.items()}
     coefficients = trainer.model.coefficients()
     result = {
         "split": number,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gpcn.data.object_storage import RemoteFolder, object_scratch_folder, remote_url
+from gpcn.data.object_storage import RemoteFolder, remote_url, url_cache_folder
 from gpcn.data.parts.manifest import FILE, Manifest, part_folder
 from gpcn.errors import ConfigError, GpcnError
 from gpcn.training.runs.folders import KINDS
@@ -61,7 +61,7 @@ class RemoteRunFiles(RunFiles):
     """A run at `url`; `process` names whose copy it is."""
 
     def __init__(self, url: str, process: str) -> None:
-        super().__init__(object_scratch_folder(url, process))
+        super().__init__(url_cache_folder(url, process))
         self.location, self.remote = url, RemoteFolder(url)
 
     def prepare(self, splits: Sequence[int], part: int | None = None) -> None:
@@ -115,7 +115,7 @@ def fetch_parts_manifest(shards: str | Path) -> Manifest:
     url = remote_url(shards)
     if url is None:
         return Manifest.read(shards)
-    folder = object_scratch_folder(url, "manifest")
+    folder = url_cache_folder(url, "manifest")
     RemoteFolder(url).fetch(folder, [FILE])
     files = RunFiles(folder)
     files.location = url
@@ -130,7 +130,7 @@ def fetched_part(shards: str, part: int) -> Iterator[Path]:
     if url is None:
         yield Path(shards)
         return
-    folder = object_scratch_folder(url, f"part-{part}")
+    folder = url_cache_folder(url, f"part-{part}")
     files = RunFiles(folder)
     files.location = url
     RemoteFolder(url).fetch(folder, [FILE, part_folder(Path(), part).name])

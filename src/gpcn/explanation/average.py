@@ -45,9 +45,9 @@ def explain_average(
     by_node = torch.stack([weight * account["by_node"] for weight, account in weighted]).sum(0)
     classes = distinct[0].label_names()
     first = weighted[0][1]
-    members = explained_members(runs, explainable)
+    members = average_members(runs, explainable)
     notes = list(dict.fromkeys(note for _, account in weighted for note in account["notes"]))
-    notes += explained_member_notes(members)
+    notes += average_member_notes(members)
     account = {
         **{name: first[name] for name in ("graph", "split", "node", "label", "role")},
         "run": str(distinct[0].path.parent.parent),
@@ -72,7 +72,7 @@ def explain_average(
     return {**shortened_explanation(account, top), "sentences": explanation_sentences(account)}
 
 
-def explained_members(runs: Sequence[Run], explainable: Sequence[Run]) -> list[dict[str, Any]]:
+def average_members(runs: Sequence[Run], explainable: Sequence[Run]) -> list[dict[str, Any]]:
     """The members of an average, how much each counts, and whether it is `explainable`: its logits are taken apart."""
     counts = Counter(run.path for run in runs)
     return [
@@ -86,7 +86,7 @@ def explained_members(runs: Sequence[Run], explainable: Sequence[Run]) -> list[d
     ]
 
 
-def explained_member_notes(members: Sequence[dict[str, Any]]) -> list[str]:
+def average_member_notes(members: Sequence[dict[str, Any]]) -> list[str]:
     """Which members are not taken apart, and that parts are means where several are."""
     notes, opaque = [], [member for member in members if not member["decomposed"]]
     if opaque:

@@ -23,8 +23,8 @@ def explanation_by_gradients(
     winner, runner_up = pair or (int(index) for index in logits.topk(2).indices)
     unit = torch.eye(len(logits), dtype=torch.float64)
     both = {
-        "winner": model_gradients(explained, explained.indicator(node), unit[winner]),
-        "margin": model_gradients(explained, explained.indicator(node), unit[winner] - unit[runner_up]),
+        "winner": model_integrated_gradients(explained, explained.indicator(node), unit[winner]),
+        "margin": model_integrated_gradients(explained, explained.indicator(node), unit[winner] - unit[runner_up]),
     }
     parts = {share: _parts(result, node) for share, result in both.items()}
     lead = float(logits[winner] - logits[runner_up])
@@ -50,7 +50,7 @@ def explanation_by_gradients(
     }
 
 
-def model_gradients(explained: ExplainedModel, nodes: Tensor, logits: Tensor) -> IntegratedGradients:
+def model_integrated_gradients(explained: ExplainedModel, nodes: Tensor, logits: Tensor) -> IntegratedGradients:
     """Integrated gradients of the model's logits, weighted by `nodes` `[N]` and `logits` `[C]`, on its graph."""
     problem = explained.fitted.problem
     return integrated_gradients(explained.model, problem.x, problem.adjacency, nodes, logits)

@@ -58,7 +58,7 @@ def node_explanation(explained: ExplainedModel, node: int, pair: tuple[int, int]
     def shares(given: Tensor) -> dict[str, float]:
         return {"winner": float(given[winner]), "margin": float(given[winner] - given[runner_up])}
 
-    sources, by_node, links = [], zero_neighbour_shares(explained), decomposition.check_decomposable(model).link_names()
+    sources, by_node, links = [], zero_neighbour_shares(explained), decomposition.as_decomposable(model).link_names()
     for source in decomposition.sources(model, *inputs, node):
         if source.part == decomposition.FEATURES:
             continue  # of nobody but the node itself
@@ -75,7 +75,7 @@ def node_explanation(explained: ExplainedModel, node: int, pair: tuple[int, int]
             for index, other in zip(order, source.nodes[order].tolist(), strict=True)
         ]
         sources.append({"part": source.part, "nodes": len(source.nodes), "top": listed})
-    features, origins = _features(explained, decomposition.check_decomposable(model), node, winner, runner_up)
+    features, origins = _features(explained, decomposition.as_decomposable(model), node, winner, runner_up)
     return {
         **explained.header(node, logits, winner, runner_up),
         "method": "exact",

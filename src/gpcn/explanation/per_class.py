@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError, DataError, near_matches
-from gpcn.explanation.average import explained_member_notes, explained_members
+from gpcn.explanation.average import average_member_notes, average_members
 from gpcn.explanation.explainable import can_be_explained, common_explained_split, explainable_runs, explained_split
 from gpcn.explanation.explained_model import ExplainedModel
-from gpcn.explanation.gradients import RESIDUAL, WITHOUT, gradient_approximation_note, model_gradients
+from gpcn.explanation.gradients import RESIDUAL, WITHOUT, gradient_approximation_note, model_integrated_gradients
 from gpcn.explanation.sentences import class_explanation_sentences
 from gpcn.graph import Graph
 from gpcn.nn import decomposition
@@ -72,7 +72,7 @@ def explain_class(
     parts = {part: sum(weight * shares.parts.get(part, 0.0) for weight, shares in weighted) for part in names}
     labelled = [int(graph.labels[node]) for node in nodes if graph.labels[node] >= 0]
     others = [other for other in distinct[0].label_names() if other != name]
-    listed = explained_members(runs, explainable)
+    listed = average_members(runs, explainable)
     account = {
         "run": str(distinct[0].path),
         "model": distinct[0].config.model if len(distinct) == 1 else "auto",
@@ -94,7 +94,7 @@ def explain_class(
         "typical": _typical(members[0], nodes, weighted, probabilities[:, label], top),
         "members": listed,
         "notes": list(
-            dict.fromkeys(text for _, shares in weighted for text in (*shares.notes, *explained_member_notes(listed)))
+            dict.fromkeys(text for _, shares in weighted for text in (*shares.notes, *average_member_notes(listed)))
         ),
     }
     return {**account, "sentences": class_explanation_sentences(account)}
@@ -117,7 +117,7 @@ def class_lead_shares(explained: ExplainedModel, nodes: Sequence[int], lead: Ten
     notes = explained.fitted.notes
     if not can_be_explained(explained.run):
         leads = (explained.logits() @ lead)[chosen]
-        result = model_gradients(explained, weights, lead)
+        result = model_integrated_gradients(explained, weights, lead)
         features[0] = result.shares.sum(0)
         origins = {"features": float(features.sum()), WITHOUT: result.without, RESIDUAL: result.residual}
         notes = (*notes, gradient_approximation_note(result, float(leads.mean())))
@@ -126,7 +126,7 @@ def class_lead_shares(explained: ExplainedModel, nodes: Sequence[int], lead: Ten
         part: (values[chosen] @ lead).numpy()
         for part, values in decomposition.parts(model, problem.x, problem.adjacency)
     }
-    links = decomposition.check_decomposable(model).link_names()
+    links = decomposition.as_decomposable(model).link_names()
     origins = {"features": 0.0, "links": 0.0, "biases": 0.0}
     for share in attributions(model, problem.x, problem.adjacency, weights, lead):
         real = share.features >= 0

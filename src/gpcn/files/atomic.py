@@ -57,7 +57,8 @@ def write_json(path: Path, payload: Any) -> None:
 
 @contextmanager
 def hidden_folder(path: Path) -> Iterator[Path]:
-    """An empty hidden folder beside `path`, for a library that writes files in its own way; `move` takes one from it.
+    """An empty hidden folder beside `path`, for a library that writes files in its own way; `move_into_place` takes
+    one from it.
 
     What a kill leaves in it is taken away the next time. One process at a time may have it.
     """

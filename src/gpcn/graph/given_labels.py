@@ -29,7 +29,7 @@ def _is_missing(label: Any) -> bool:
     return unequal is True or not isinstance(unequal, bool | np.bool_) or bool(unequal)
 
 
-def known_labels(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def labels_of_one_type(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Known labels of an object array as numbers or text, whichever they all are."""
     if labels.dtype.kind != "O":
         return labels

@@ -75,7 +75,7 @@ def check_sparse_matrix(matrix: object, what: str) -> None:
         raise DataError(f"the {what} is a damaged sparse matrix: {error}; make it again") from error
 
 
-def read_only_matrix(matrix: Any) -> Any:
+def read_only_array(matrix: Any) -> Any:
     """The same numbers, which nobody can change through this array: a graph's fingerprint stays true."""
     if isinstance(matrix, np.ndarray):
         view = matrix.view()
@@ -83,7 +83,7 @@ def read_only_matrix(matrix: Any) -> Any:
         return view
     frozen = sp.csr_array(matrix)  # shares its arrays
     for part in ("data", "indices", "indptr"):
-        setattr(frozen, part, read_only_matrix(getattr(matrix, part)))
+        setattr(frozen, part, read_only_array(getattr(matrix, part)))
     frozen.has_canonical_format = matrix.has_canonical_format
     return frozen
 
@@ -117,7 +117,7 @@ def checked_adjacency(given: object) -> SparseMatrix:
             f"{bad.size} edge weight(s) are not positive numbers, the first is {matrix.data[bad[0]]} on edge "
             f"{row} -> {matrix.indices[bad[0]]}; weights must be finite and above 0"
         )
-    return read_only_matrix(_small_indices(matrix))
+    return read_only_array(_small_indices(matrix))
 
 
 def checked_features(
@@ -148,7 +148,7 @@ def checked_features(
             f"{bad.size} feature value(s) are missing, infinite or too large, the first is {values[bad[0]]} in row "
             f"{row}{who}, column{what}; fill them in or leave the column out"
         )
-    return read_only_matrix(matrix)
+    return read_only_array(matrix)
 
 
 def _position(matrix: FloatMatrix | SparseMatrix, entry: int) -> tuple[int, int]:
@@ -174,7 +174,7 @@ def checked_labels(given: object, nodes: int, names: Sequence[str] | None = None
     if labels.max() >= classes or classes > MOST_CLASSES:
         problem = f"a label is {labels.max()}" if labels.max() >= classes else f"there are {classes:,} label_names"
         raise DataError(f"{problem}; expected at most {min(classes, MOST_CLASSES):,} classes, numbered from 0")
-    frozen: IntVector = read_only_matrix(labels)
+    frozen: IntVector = read_only_array(labels)
     return frozen
 
 
@@ -231,7 +231,7 @@ def checked_split_part(given: object, role: str) -> IntVector:
         raise DataError(f"a split names a node twice in {role}; expected each node once")
     if ordered[0] < 0:
         raise DataError(f"a split names node {ordered[0]} in {role}; nodes are numbered from 0")
-    frozen: IntVector = read_only_matrix(ordered)
+    frozen: IntVector = read_only_array(ordered)
     return frozen
 
 

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.decomposition import BIAS, check_decomposable, routes_to_nodes
+from gpcn.nn.decomposition import BIAS, as_decomposable, routes_to_nodes
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.operator import SparseOperator, multiply_sparse
 from gpcn.nn.engine.polynomial import bank_horner
@@ -64,7 +64,7 @@ def attributions(
         nodes: `[N]`, the weight of each node: one for a node, 1/n for the mean of n.
         logits: `[C]`, the weight of each logit: one for a class, and -1 for another to explain the lead over it.
     """
-    model, x = check_decomposable(model), as_features(x)
+    model, x = as_decomposable(model), as_features(x)
     reading = model.read(adjacency, None, x.shape[0])
     pieces = model.pieces()
     for route in routes_to_nodes(model, reading, nodes.unsqueeze(1).to(model.dtype)):

@@ -43,7 +43,7 @@ def can_be_decomposed(kind: type[NodeClassifier], settings: Mapping[str, Any]) -
 @torch.no_grad()
 def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Iterator[tuple[str, Tensor]]:
     """Name and `[N, C]` of each part, one at a time; they add up to `model(x, adjacency)`."""
-    model, x = check_decomposable(model), as_features(x)
+    model, x = as_decomposable(model), as_features(x)
     reading = model.read(adjacency, None, x.shape[0])
     pieces, names = model.pieces(), iter(model.part_names())
     hidden = model.hidden(x, reading)  # [N, h]
@@ -92,7 +92,7 @@ def routes_to_nodes(model: BankModel, reading: Reading, nodes: Tensor) -> Iterat
 @torch.no_grad()
 def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: int) -> Iterator[Sources]:
     """What every node gives to `node` at each hop and through links; biases come from no node."""
-    model, x = check_decomposable(model), as_features(x)
+    model, x = as_decomposable(model), as_features(x)
     reading = model.read(adjacency, None, x.shape[0])
     pieces = model.pieces()
     hidden = model.hidden(x, reading)
@@ -108,7 +108,7 @@ def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: 
         yield Sources(route.part, near, route.weights[near].unsqueeze(1) * gives)
 
 
-def check_decomposable(model: NodeClassifier) -> BankModel:
+def as_decomposable(model: NodeClassifier) -> BankModel:
     """`model`, where its logits are a sum over hops and it is ready to be evaluated."""
     if not isinstance(model, BankModel) or getattr(model, "blocks", 1) > 1:
         raise ConfigError(f"{type(model).__name__} cannot be decomposed: its logits are not a sum over hops")

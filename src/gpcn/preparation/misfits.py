@@ -34,7 +34,7 @@ class MisfitError(DataError):
 
 def first_without_a_date(column: Any, format: str | None, expected: str, name: str = "") -> MisfitError:
     """About the first value that is no date of `format`, or where there is none, of the format that fits most."""
-    cells = values.without_missing_value_words(values.column_texts(column))
+    cells = values.missing_words_as_empty(values.column_texts(column))
     shown = pc.if_else(pc.equal(cells, ""), None, cells)
     formats = values.DATE_FORMATS if format in (None, "timestamp") else (format,)
     parsed = [pc.strptime(shown, format=candidate, unit="s", error_is_null=True) for candidate in formats]

@@ -178,9 +178,9 @@ def _missing_share(column: Any) -> float:
     if values.is_number_type(column.type):
         numbers = values.column_numbers(column)
         return float(np.isnan(numbers).sum()) / rows if numbers is not None else 0.0
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or values.is_time_type(column.type):
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or values.is_date_type(column.type):
         return float(column.null_count) / rows
-    empty = pc.equal(values.without_missing_value_words(values.column_texts(column)), "")
+    empty = pc.equal(values.missing_words_as_empty(values.column_texts(column)), "")
     return float(pc.sum(empty).as_py() or 0) / rows
 
 

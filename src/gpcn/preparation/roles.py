@@ -43,7 +43,7 @@ def guess_role(name: str, column: Any) -> Guess:
         raise DataError(
             f"it holds {kind} values; expected numbers, text, dates or lists; leave it out with --drop {name}"
         )
-    if values.is_time_type(kind):
+    if values.is_date_type(kind):
         return _moment(column)
     flags = values.column_flags(column)
     if flags is not None:
@@ -74,7 +74,7 @@ def declared_role(role: Role, column: Any) -> Guess:
         if numbers is None or not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
             raise MisfitError.first(column, FLAG, "yes or no, true or false, 1 or 0")
     if role == "tags" and not values.is_list_type(column.type):
-        cells = values.without_missing_value_words(values.column_texts(column))
+        cells = values.missing_words_as_empty(values.column_texts(column))
         return Guess("tags", "as said", {"separator": _separator(cells.filter(pc.not_equal(cells, ""))) or ";"})
     return Guess(role, "as said")
 
@@ -114,7 +114,7 @@ def _number(name: str, numbers: values.Floats) -> Guess:
 
 
 def _text(column: Any) -> Guess:
-    cells = values.without_missing_value_words(values.column_texts(column))
+    cells = values.missing_words_as_empty(values.column_texts(column))
     present = cells.filter(pc.not_equal(cells, ""))
     return text_role(pc.unique(present), len(present), len(cells), present.slice(0, SAMPLE), cells)
 

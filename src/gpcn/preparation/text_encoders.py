@@ -176,7 +176,7 @@ class Words:
 
 def category_texts(column: Any) -> Any:
     """Texts of a category; whole numbers without a decimal point."""
-    return values.without_missing_value_words(values.column_texts(column))
+    return values.missing_words_as_empty(values.column_texts(column))
 
 
 def _words(lists: Any) -> tuple[npt.NDArray[np.int64], Any]:

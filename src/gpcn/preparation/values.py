@@ -55,7 +55,7 @@ def is_number_type(kind: Any) -> bool:
     )
 
 
-def is_time_type(kind: Any) -> bool:
+def is_date_type(kind: Any) -> bool:
     """Whether an Arrow type holds dates or times of a day of the calendar."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
@@ -81,7 +81,7 @@ def column_texts(column: Any) -> Any:
         raise DataError(f"it holds {flat.type} values; expected text, numbers, dates or lists of texts") from error
 
 
-def without_missing_value_words(values: Any) -> Any:
+def missing_words_as_empty(values: Any) -> Any:
     """Texts with words such as `n/a` made empty."""
     missing = pc.is_in(pc.utf8_lower(values), value_set=pa.array(sorted(MISSING), pa.string()))
     return pc.if_else(missing, "", values)
@@ -93,9 +93,9 @@ def column_numbers(column: Any) -> Floats | None:
         flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         values = flat.cast(pa.float64(), safe=False)
         return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if is_time_type(column.type) or is_list_type(column.type) or pa.types.is_nested(column.type):
+    if is_date_type(column.type) or is_list_type(column.type) or pa.types.is_nested(column.type):
         return None
-    words = without_missing_value_words(column_texts(column))
+    words = missing_words_as_empty(column_texts(column))
     try:
         parsed = pc.if_else(pc.equal(words, ""), None, words).cast(pa.float64())
     except pa.ArrowException:
@@ -109,7 +109,7 @@ def column_flags(column: Any) -> Floats | None:
         return column_numbers(column)
     if not is_text_type(column.type):
         return None
-    words = pc.utf8_lower(without_missing_value_words(column_texts(column)))
+    words = pc.utf8_lower(missing_words_as_empty(column_texts(column)))
     distinct = set(pc.unique(words).to_pylist()) - {""}
     if not distinct or not (distinct <= TRUE | FALSE):
         return None
@@ -121,13 +121,13 @@ def column_flags(column: Any) -> Floats | None:
 
 def column_times(column: Any, format: str | None = None) -> tuple[Floats, str] | None:
     """As seconds since 1970, missing NaN, and the format that fits all values; `None` where none does."""
-    if is_time_type(column.type):
+    if is_date_type(column.type):
         flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         return _seconds(flat), "timestamp"
     digits = format == DIGITS and pa.types.is_integer(column.type)
     if (is_number_type(column.type) and not digits) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return None
-    words = without_missing_value_words(column_texts(column))
+    words = missing_words_as_empty(column_texts(column))
     words = pc.replace_substring_regex(words, r"(\d{2}:\d{2}:\d{2})\.\d+", r"\1")
     words = pc.replace_substring_regex(words, r"Z$|[+-]00:?00$", "")
     present = pc.not_equal(words, "")
@@ -161,7 +161,7 @@ def column_tag_lists(column: Any, separator: str | None) -> Any:
         if not isinstance(flat, pa.ListArray):
             flat = flat.cast(pa.list_(flat.type.value_type))
         return flat.cast(pa.list_(pa.string()))
-    words = without_missing_value_words(column_texts(column))
+    words = missing_words_as_empty(column_texts(column))
     if separator == "json":
         return pa.array([_json_list(cell) for cell in words.to_pylist()], pa.list_(pa.string()))
     return pc.split_pattern(words, pattern=separator or ";")
@@ -199,4 +199,4 @@ def long_words(words: Any) -> npt.NDArray[np.bool_]:
 
 def is_empty_column(column: Any) -> bool:
     """Whether a column holds nothing but missing values."""
-    return bool(pc.all(pc.equal(without_missing_value_words(column_texts(column)), "")).as_py())
+    return bool(pc.all(pc.equal(missing_words_as_empty(column_texts(column)), "")).as_py())

@@ -49,6 +49,6 @@ def chart_labels(names: Sequence[object]) -> list[str]:
     return labels
 
 
-def escapable_value(value: Any) -> Any:
+def without_control_characters(value: Any) -> Any:
     """What Jinja is about to escape, without control characters."""
     return printable_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
 from gpcn.report.figures import Figure, Trace, rounded_values
-from gpcn.report.palette import series_color
+from gpcn.report.palette import series_colour
 from gpcn.utils.types import UNKNOWN
 
 MOST_NODES, MOST_LINKS, MOST_COLOURS = 300, 1500, 5
@@ -89,7 +89,7 @@ def _classes(graph: Graph, nodes: Integers, points: Floats) -> list[Trace]:
     labels, names = graph.labels[nodes], graph.label_names
     sizes = np.bincount(labels[labels != UNKNOWN], minlength=graph.num_classes)
     largest = sorted(np.argsort(-sizes, kind="stable")[:MOST_COLOURS].tolist())
-    groups = [(label, labels == label, series_color(number)) for number, label in enumerate(largest)]
+    groups = [(label, labels == label, series_colour(number)) for number, label in enumerate(largest)]
     groups.append((None, (labels != UNKNOWN) & ~np.isin(labels, largest), "$series-6"))
     groups.append((UNKNOWN, labels == UNKNOWN, "$line"))
     traces: list[Trace] = []

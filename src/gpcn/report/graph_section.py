@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from gpcn.graph import Graph
 from gpcn.inspection import inspect
-from gpcn.report import graph_picture
 from gpcn.report.figures import Figure, category_axis, chart_height, heat_map, largest_classes
+from gpcn.report.graph_picture import graph_picture
 from gpcn.report.materials import GraphMaterial
 from gpcn.report.tables import Cell, Table, number_cell
 from gpcn.report.templating import render_template
@@ -41,7 +41,7 @@ def graph_section(material: GraphMaterial) -> Markup:
     figures = [_classes(facts), _degrees(graph)]
     if facts["classes"] > 1:
         figures.insert(1, _compatibility(facts))
-    drawn = [graph_picture.graph_picture(graph)] if material.names_nodes else []
+    drawn = [graph_picture(graph)] if material.names_nodes else []
     return render_template(
         "graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures, drawn=drawn
     )

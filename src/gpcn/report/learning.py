@@ -9,7 +9,7 @@ from typing import Any
 
 from gpcn.errors import CheckpointError
 from gpcn.report.figures import Figure, Trace, rounded_values
-from gpcn.report.palette import series_color
+from gpcn.report.palette import series_colour
 from gpcn.training.runs.run import Run
 from gpcn.training.scores.metrics import MetricDefinition
 
@@ -42,7 +42,7 @@ def learning_curves(
                     "opacity": 0.75,
                 }
             )
-        style = {"width": 1.5, "color": series_color(index)}
+        style = {"width": 1.5, "color": series_colour(index)}
         hover = f"{name}: %{{y:.{metric.digits}f}}<extra></extra>"
         scores.append(
             {

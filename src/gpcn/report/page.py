@@ -74,7 +74,7 @@ def _page_values(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dic
     """What `page.html` is filled with."""
     from markupsafe import Markup
 
-    from gpcn.report.palette import color_declarations
+    from gpcn.report.palette import colour_declarations
     from gpcn.report.templating import template_file
 
     trusted = {name: Markup(text) for name, text in scripts.items()}  # noqa: S704
@@ -84,8 +84,8 @@ def _page_values(sections: list[dict[str, Any]], scripts: dict[str, str]) -> dic
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": metadata.version("gpcn"),
         "policy": content_security_policy(list(scripts.values())),
-        "light": Markup(color_declarations(dark=False)),  # noqa: S704
-        "dark": Markup(color_declarations(dark=True)),  # noqa: S704
+        "light": Markup(colour_declarations(dark=False)),  # noqa: S704
+        "dark": Markup(colour_declarations(dark=True)),  # noqa: S704
         "style": Markup(template_file("style.css")),  # noqa: S704
         "scripts": trusted,
     }

@@ -30,11 +30,11 @@ COLOURS: dict[str, tuple[str, str]] = {  # light, dark
 SERIES = 6
 
 
-def series_color(index: int) -> str:
+def series_colour(index: int) -> str:
     """The name of the colour of trace number `index`, from 0."""
     return f"$series-{index % SERIES + 1}"
 
 
-def color_declarations(dark: bool) -> str:
+def colour_declarations(dark: bool) -> str:
     """All colours as CSS custom properties."""
     return " ".join(f"--{name}: {pair[dark]};" for name, pair in COLOURS.items())

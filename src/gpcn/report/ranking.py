@@ -13,7 +13,7 @@ from gpcn.errors import DataError
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
 from gpcn.report.figures import Figure, Trace, dotted_line, rounded_values
-from gpcn.report.palette import SERIES, series_color
+from gpcn.report.palette import SERIES, series_colour
 from gpcn.training.predictions.threshold import best_f1_threshold, validation_nodes
 from gpcn.training.runs.run import Run
 
@@ -145,7 +145,7 @@ def _line(name: str, x: Floats, y: Floats, number: int) -> Trace:
         "name": name,
         "x": rounded_values(np.asarray(x)[kept].tolist()),
         "y": rounded_values(np.asarray(y)[kept].tolist()),
-        "line": {"width": 2, "color": series_color(number)},
+        "line": {"width": 2, "color": series_colour(number)},
         "hovertemplate": "%{x:.1%}, %{y:.1%}<extra></extra>",
     }
 

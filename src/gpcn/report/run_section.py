@@ -9,11 +9,13 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from gpcn.graph import Graph
-from gpcn.report import learning, ranking, signal
 from gpcn.report.figures import Figure, Trace, chart_height, dotted_line, heat_map, largest_classes, rounded_values
 from gpcn.report.first_look import first_look
 from gpcn.report.importance import importance_figures
+from gpcn.report.learning import learning_curves
 from gpcn.report.materials import RunMaterial
+from gpcn.report.ranking import pooled_test_predictions, ranking_curves
+from gpcn.report.signal import signal_account
 from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
 from gpcn.training.runs.run import Run
@@ -28,18 +30,18 @@ def run_section(material: RunMaterial) -> Markup:
     confusion = np.sum([split["metrics"]["test"]["confusion"] for split in result["splits"]], axis=0)
     figures = [_confusion(confusion, run.label_names())]
     if material.graph is not None:
-        figures += [_reliability(run, material.graph), *ranking.ranking_curves(run, material.graph)]
+        figures += [_reliability(run, material.graph), *ranking_curves(run, material.graph)]
     majority = majority_result([result], result["metric"], run.positive())
     return render_template(
         "run.html",
         result=result,
         settings=_settings(run),
         tiles=_tiles(result, majority),
-        learning=learning.learning_curves(run, result["splits"], definition(result["metric"]), majority["val_mean"]),
+        learning=learning_curves(run, result["splits"], definition(result["metric"]), majority["val_mean"]),
         figures=figures,
         classes=_classes(confusion, run.label_names()),
         splits=_splits(result["splits"], definition(result["metric"]).digits),
-        signal=signal.signal_account(material),
+        signal=signal_account(material),
         features=importance_figures(material),
         first=first_look(material),
         notes=material.notes,
@@ -93,7 +95,7 @@ def _confusion(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Figure:
 
 
 def _reliability(run: Run, graph: Graph) -> Figure:
-    pooled, labels = ranking.pooled_test_predictions(run, graph)
+    pooled, labels = pooled_test_predictions(run, graph)
     size, right, confidence = confidence_bins(pooled, labels)
     seen = size > 0
     x, y, many = confidence[seen] / size[seen], right[seen] / size[seen], size[seen]

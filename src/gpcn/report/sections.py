@@ -1,6 +1,6 @@
 """The sections of a page, in one list: what each is called, what it is made of, and the function that writes it.
 
-A section is a function from its material to HTML (`templating.render` escapes all text). To add one: write
+A section is a function from its material to HTML (`templating.render_template` escapes all text). To add one: write
 its function, let `materials.READERS` recognize what it is made of, and add it here.
 """
 
@@ -12,15 +12,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.report import (
-    auto_section,
-    comparison_section,
-    drift_section,
-    graph_section,
-    run_section,
-    study_section,
-    theory_section,
-)
+from gpcn.report.auto_section import auto_section
+from gpcn.report.comparison_section import comparison_section
+from gpcn.report.drift_section import drift_section
+from gpcn.report.graph_section import graph_section
 from gpcn.report.materials import (
     AutoMaterial,
     ComparisonMaterial,
@@ -30,6 +25,9 @@ from gpcn.report.materials import (
     StudyMaterial,
     TheoryMaterial,
 )
+from gpcn.report.run_section import run_section
+from gpcn.report.study_section import study_section
+from gpcn.report.theory_section import theory_section
 
 
 @dataclass(frozen=True)
@@ -42,13 +40,13 @@ class SectionKind:
 
 
 SECTIONS = (
-    SectionKind("graph", GraphMaterial, graph_section.graph_section),
-    SectionKind("comparison", ComparisonMaterial, comparison_section.comparison_section),
-    SectionKind("run", RunMaterial, run_section.run_section),
-    SectionKind("auto", AutoMaterial, auto_section.auto_section),
-    SectionKind("new tables", NewTablesMaterial, drift_section.drift_section),
-    SectionKind("study", StudyMaterial, study_section.study_section),
-    SectionKind("theory", TheoryMaterial, theory_section.theory_section),
+    SectionKind("graph", GraphMaterial, graph_section),
+    SectionKind("comparison", ComparisonMaterial, comparison_section),
+    SectionKind("run", RunMaterial, run_section),
+    SectionKind("auto", AutoMaterial, auto_section),
+    SectionKind("new tables", NewTablesMaterial, drift_section),
+    SectionKind("study", StudyMaterial, study_section),
+    SectionKind("theory", TheoryMaterial, theory_section),
 )
 
 

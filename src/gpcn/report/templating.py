@@ -8,7 +8,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from gpcn.report.escaping import escapable_value, script_json
+from gpcn.report.escaping import script_json, without_control_characters
 
 
 def render_template(template: str, **values: object) -> Markup:
@@ -27,7 +27,7 @@ def _environment() -> Environment:
         loader=PackageLoader("gpcn.report"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=escapable_value,
+        finalize=without_control_characters,
         trim_blocks=True,
         lstrip_blocks=True,
     )

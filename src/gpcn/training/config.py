@@ -13,7 +13,7 @@ from gpcn.files.input_files import read_toml
 from gpcn.nn import zoo
 from gpcn.nn.engine.adjacency import DIRECTIONS
 from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value, resolve_settings
-from gpcn.training.former_settings import RENAMED, in_current_names, in_former_names, merge_former_settings
+from gpcn.training.former_settings import RENAMED, in_current_names, in_former_names, merge_in_current_names
 
 SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0, high=2**63 - 1)
 TRAINING = (
@@ -108,7 +108,7 @@ class TrainConfig:
         nested = next((name for name, value in settings.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")
-        return cls.of(**merge_former_settings({"model": "gpcn"}, settings, changes or {}))
+        return cls.of(**merge_in_current_names({"model": "gpcn"}, settings, changes or {}))
 
     @classmethod
     def from_json(cls, payload: Any) -> TrainConfig:

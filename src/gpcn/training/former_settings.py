@@ -84,6 +84,6 @@ def in_former_names(settings: Mapping[str, Any]) -> dict[str, Any]:
     return former
 
 
-def merge_former_settings(*layers: Mapping[str, Any]) -> dict[str, Any]:
+def merge_in_current_names(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of several origins in today's names; where they differ, the last says."""
     return {name: value for layer in layers for name, value in in_current_names(layer).items()}

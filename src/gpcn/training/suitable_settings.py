@@ -15,10 +15,10 @@ def suitable_settings(graph: Graph, model: str) -> dict[str, Any]:
     rarely of equal size; there a model without biases starts at a loss (average precision 93 instead of 96 on the
     preset `fraud`), so the family has them on graphs from tables.
     """
-    return suitable_settings_for(model, tables=graph.preparation is not None)
+    return suitable_settings_by_origin(model, tables=graph.preparation is not None)
 
 
-def suitable_settings_for(model: str, *, tables: bool) -> dict[str, Any]:
+def suitable_settings_by_origin(model: str, *, tables: bool) -> dict[str, Any]:
     """The same for any graph from `tables`, or for one that is not."""
     entry = zoo.entry(model)
     has_bias = any(setting.name == "bias" for setting in entry.hyperparameters)

@@ -128,7 +128,7 @@ class Step:
     ended: tuple[tuple[Trial, State, int, float | None], ...]
 
 
-def advance_generation(generation: Sequence[Trial], plan: Plan) -> Step:
+def next_step(generation: Sequence[Trial], plan: Plan) -> Step:
     """From all that is recorded of a generation, what comes next."""
     alive = list(generation)
     ended: list[tuple[Trial, State, int, float | None]] = []

@@ -21,7 +21,7 @@ from gpcn.tuning.executors import Executor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import propose_point
 from gpcn.tuning.request import StudyRequest
-from gpcn.tuning.schedule import Plan, Trial, advance_generation
+from gpcn.tuning.schedule import Plan, Trial, next_step
 from gpcn.tuning.space import Space
 from gpcn.tuning.tasks import Task
 
@@ -56,7 +56,7 @@ def study_header(
 
 
 @contextmanager
-def open_study(
+def open_or_create_study(
     folder: Path, description: Mapping[str, Any], storage: str | None, request: StudyRequest | None = None
 ) -> Iterator[Ledger]:
     """The study in `folder`, a new one or the one that is there, kept from other drivers meanwhile.
@@ -78,7 +78,7 @@ def drive_study(ledger: Ledger, executor: Executor, budget: Budget, watch: Watch
         generation = _generation(ledger, budget)
         if not generation:
             return
-        step = advance_generation(generation, ledger.plan)
+        step = next_step(generation, ledger.plan)
         for trial, state, level, value in step.ended:
             ledger.end(trial, state, level, value)
         if step.tasks and not _evaluate(ledger, executor, step.tasks, until, watch):
@@ -163,6 +163,6 @@ def tune(
 ) -> Ledger:
     """Start the study in `out`, with the points `first`, or go on with it."""
     description = study_header(graph, space, plan, seed=seed, source=source, first=first)
-    with open_study(Path(out), description, storage) as ledger:
+    with open_or_create_study(Path(out), description, storage) as ledger:
         drive_study(ledger, executor, budget, watch)
     return ledger

@@ -4,5 +4,6 @@
 | --- | --- |
 | `folder` | `RunFolder`: predict, explain, evaluate, report |
 | `contents` | which kind of folder it is, and which of its runs predict |
-| `starting` | `compare` and `auto` from Python |
+| `start_training` | `compare` and `auto` from Python |
+| `scores`, `report_page`, `export` | measures of a split, a page with new tables, a program without gpcn |
 """

@@ -19,7 +19,7 @@ from gpcn.training.predictions import threshold as thresholds
 from gpcn.training.predictions.drift import measure_drift
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
 from gpcn.training.predictions.prediction import Predictions
-from gpcn.training.runs.folders import resolved_paths
+from gpcn.training.runs.folders import with_resolved_paths
 from gpcn.training.runs.graph_source import graph_of, graph_of_frames, reload_graph, relocated_source, source_of
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.training import train
@@ -235,7 +235,7 @@ class RunFolder:
         if not ranking:
             raise ConfigError(f"no configuration of {self.path} was scored yet; go on with gpcn tune --resume")
         trial, _, rule = ranking[0]
-        source = resolved_paths(source_of(study.header["graph"]), self.path)
+        source = with_resolved_paths(source_of(study.header["graph"]), self.path)
         train(self._graph, with_epoch_rule(trial.config, rule), out=out, splits=splits, jobs=jobs, source=source)
         return RunFolder(out, graph=self._given, mirror=self._mirror)
 

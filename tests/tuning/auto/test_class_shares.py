@@ -7,7 +7,7 @@ import numpy as np
 from gpcn import synthesize
 from gpcn.tuning.auto.ensemble import Row, Selection
 from gpcn.tuning.auto.expected_score import expected_score
-from gpcn.tuning.auto.holdouts import fold_holdout, split_holdout
+from gpcn.tuning.auto.holdouts import holdout_of_folds, holdout_of_split
 
 GRAPH = synthesize(nodes=200, classes=3, splits=2)
 
@@ -15,8 +15,8 @@ GRAPH = synthesize(nodes=200, classes=3, splits=2)
 def test_shares_are_of_the_training_nodes_of_each_training() -> None:
     split = GRAPH.splits[1]
     counts = np.bincount(GRAPH.labels[split.train], minlength=3)
-    np.testing.assert_allclose(split_holdout(GRAPH, 1).class_shares(GRAPH), [counts / counts.sum()] * split.val.size)
-    folds = fold_holdout(GRAPH, 0, 0, seed=0)
+    np.testing.assert_allclose(holdout_of_split(GRAPH, 1).class_shares(GRAPH), [counts / counts.sum()] * split.val.size)
+    folds = holdout_of_folds(GRAPH, 0, 0, seed=0)
     shares = folds.class_shares(GRAPH)
     assert shares.shape == (folds.nodes.size, 3)
     for fold in folds.splits:
@@ -25,7 +25,7 @@ def test_shares_are_of_the_training_nodes_of_each_training() -> None:
 
 
 def test_the_right_answers_are_above_them_and_they_themselves_are_not() -> None:
-    holdouts = (split_holdout(GRAPH, 0), split_holdout(GRAPH, 1))
+    holdouts = (holdout_of_split(GRAPH, 0), holdout_of_split(GRAPH, 1))
     right = tuple(np.eye(3)[GRAPH.labels[holdout.nodes]] for holdout in holdouts)
     shares = tuple(holdout.class_shares(GRAPH) for holdout in holdouts)
     for predictions, above in ((right, True), (shares, False)):

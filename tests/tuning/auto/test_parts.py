@@ -21,7 +21,7 @@ from gpcn.tuning.auto.ensemble import MOST_MEMBERS, Judge, Row, Selection, selec
 from gpcn.tuning.auto.evaluation import Evaluation
 from gpcn.tuning.auto.expected_score import expected_score
 from gpcn.tuning.auto.final_training import FinalTraining
-from gpcn.tuning.auto.holdouts import fold_holdout, needs_cross_validation, search_stages, split_holdout
+from gpcn.tuning.auto.holdouts import holdout_of_folds, holdout_of_split, needs_cross_validation, search_stages
 from gpcn.tuning.auto.portfolio import default_portfolio, portfolio_text, read_portfolio
 
 
@@ -37,7 +37,7 @@ def noisy(graph: Graph, nodes: np.ndarray, right: float, rng: np.random.Generato
 
 class TestHoldouts:
     def test_folds_hold_out_every_labelled_node_once_and_no_test_node(self, tiny: Graph) -> None:
-        holdout = fold_holdout(tiny, 0, 0, 0)
+        holdout = holdout_of_folds(tiny, 0, 0, 0)
         outer = tiny.splits[0]
         pool = np.sort(np.concatenate([outer.train, outer.val]))
         assert np.array_equal(np.sort(holdout.nodes), pool)
@@ -47,7 +47,7 @@ class TestHoldouts:
             assert not np.intersect1d(seen, outer.test).size
 
     def test_repetitions_differ(self, tiny: Graph) -> None:
-        first, second = (fold_holdout(tiny, 0, repetition, 0) for repetition in (0, 1))
+        first, second = (holdout_of_folds(tiny, 0, repetition, 0) for repetition in (0, 1))
         assert not np.array_equal(first.splits[0].test, second.splits[0].test)
 
     def test_graphs_of_few_validation_nodes_are_cross_validated(self, tiny: Graph, ring: Graph) -> None:
@@ -67,13 +67,13 @@ class TestHoldouts:
         order = ring.labelled
         one = Split(train=order[:300], val=order[300:301], test=order[301:])
         graph = replace(ring, splits=(one,))
-        holdout = split_holdout(graph, 0)
+        holdout = holdout_of_split(graph, 0)
         assert holdout.score(graph, np.full((1, 3), 1 / 3, dtype=np.float32)) in (0.0, 100.0)
 
 
 class TestSelection:
     def rows(self, graph: Graph, rights: list[float]) -> tuple[Judge, list[Row]]:
-        holdout = split_holdout(graph, 0)
+        holdout = holdout_of_split(graph, 0)
         rng = np.random.default_rng(0)
         rows = [
             Row(number, "loss", f"m{number}", (noisy(graph, holdout.nodes, right, rng),))
@@ -104,7 +104,7 @@ class TestSelection:
         ahead = 0
         for draw in range(10):
             rng = np.random.default_rng(draw)
-            holdout = split_holdout(ring, 0)
+            holdout = holdout_of_split(ring, 0)
             everywhere = [noisy(ring, np.arange(ring.num_nodes), 0.6, rng) for _ in range(30)]
             rows = [Row(i, "loss", f"m{i % 4}", (likely[holdout.nodes],)) for i, likely in enumerate(everywhere)]
             judge, test = Judge(ring, [holdout]), ring.splits[0].test
@@ -136,7 +136,7 @@ class TestFinish:
 
     def finish(self, graph: Graph, seconds: float) -> tuple[Selection, FinalTraining, Judge]:
         rng = np.random.default_rng(0)
-        judge = Judge(graph, [split_holdout(graph, 0)])
+        judge = Judge(graph, [holdout_of_split(graph, 0)])
         nodes = judge.holdouts[0].nodes
         rows = [
             Row(number, "loss", "gpcn", (noisy(graph, nodes, right, rng),)) for number, right in ((0, 0.6), (1, 0.9))
@@ -180,7 +180,7 @@ class TestFinish:
 
 class TestInterval:
     def test_no_mistake_on_judged_nodes_is_no_certainty(self, ring: Graph) -> None:
-        holdout = split_holdout(ring, 0)
+        holdout = holdout_of_split(ring, 0)
         perfect = np.eye(ring.num_classes)[ring.labels[holdout.nodes]]
         chosen = select_ensemble(Judge(ring, [holdout]), [Row(0, "loss", "gpcn", (perfect,))])
         expected = expected_score(ring, [holdout], [0], chosen, 0)
@@ -194,7 +194,7 @@ class TestInterval:
             order = rng.permutation(ring.labelled)
             split = Split(train=np.sort(order[:300]), val=np.sort(order[300:450]), test=np.sort(order[450:600]))
             graph = replace(ring, splits=(split,))
-            holdout = split_holdout(graph, 0)
+            holdout = holdout_of_split(graph, 0)
             everywhere = [noisy(graph, np.arange(graph.num_nodes), 0.7, rng) for _ in range(10)]
             rows = [Row(i, "loss", f"m{i % 3}", (likely[split.val],)) for i, likely in enumerate(everywhere)]
             chosen = select_ensemble(Judge(graph, [holdout]), rows)

@@ -36,7 +36,7 @@ def train_parts(
     from gpcn.data.object_storage import remote_url
     from gpcn.distributed.cluster.cluster_training import train_on_cluster
     from gpcn.distributed.run_files import fetch_parts_manifest
-    from gpcn.training.suitable_settings import suitable_settings_for
+    from gpcn.training.suitable_settings import suitable_settings_by_origin
 
     if engine is None:
         raise ConfigError(
@@ -51,7 +51,7 @@ def train_parts(
     manifest = fetch_parts_manifest(graph)
     if changes is not None:
         tables = manifest.graph.get("preparation") is not None
-        config = TrainConfig.of(**{**suitable_settings_for(config.model, tables=tables), **changes})
+        config = TrainConfig.of(**{**suitable_settings_by_origin(config.model, tables=tables), **changes})
     log(f"training {config.model} on {manifest.graph['name']} with {manifest.parts} worker(s)")
     with training_progress(config.model, str(manifest.graph["metric"])) as bar:
         ticks = [bar] if bar is not None else []

@@ -107,7 +107,7 @@ class SplitOptions:
         return split_graph
 
 
-def with_metric_option(graph: Graph, origin: dict[str, Any], metric: str | None) -> Graph:
+def apply_metric_option(graph: Graph, origin: dict[str, Any], metric: str | None) -> Graph:
     """`graph` with the metric asked for, noted in `origin`, so that a run's graph is judged by it again."""
     if metric is None:
         return graph

@@ -53,7 +53,7 @@ class _AllowList(pickle.Unpickler):
             ) from None
 
 
-def load_trusted_pickle(content: bytes, name: str) -> Any:
+def load_restricted_pickle(content: bytes, name: str) -> Any:
     """Unpickle plain containers, arrays and matrices; anything else is refused."""
     try:
         return _AllowList(io.BytesIO(content), encoding="latin1").load()
@@ -69,4 +69,4 @@ def load_object_array(content: bytes, name: str) -> list[Any]:
     _, _, dtype = read_npy_header(stream, name, allow_objects=True)
     if not dtype.hasobject:
         raise DataError(f"{name} holds {dtype} values; expected one Python object per split")
-    return list(load_trusted_pickle(stream.read(), name))
+    return list(load_restricted_pickle(stream.read(), name))

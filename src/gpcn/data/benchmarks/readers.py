@@ -93,7 +93,7 @@ def read_planetoid(files: Files) -> Fields:
     """
     part = {path.rsplit(".", 1)[-1]: (path, content) for path, content in files.items() if "/ind." in path}
     load = {
-        key: pickles.load_trusted_pickle(part[key][1], part[key][0]) for key in ("allx", "tx", "ally", "ty", "graph")
+        key: pickles.load_restricted_pickle(part[key][1], part[key][0]) for key in ("allx", "tx", "ally", "ty", "graph")
     }
     test = np.array(part["index"][1].split(), dtype=np.int64)
     total = int(test.max()) + 1

@@ -95,6 +95,6 @@ def _checked(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[Pa
         raise CheckpointError(f"{file} cannot be read: {error!s:.200}; {ADVICE}") from error
 
 
-def read_part_column(table: pa.Table, name: str) -> Any:
+def column_array(table: pa.Table, name: str) -> Any:
     """A column as an array of NumPy."""
     return table.column(name).combine_chunks().to_numpy(zero_copy_only=False)

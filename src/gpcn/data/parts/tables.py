@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.data.parts.files import count_part_rows, read_part_batches, read_part_column, read_part_table
+from gpcn.data.parts.files import column_array, count_part_rows, read_part_batches, read_part_table
 from gpcn.data.parts.manifest import Manifest
 from gpcn.errors import CheckpointError
 from gpcn.utils.types import ROLES, IntVector
@@ -99,10 +99,10 @@ class PartData:
             links=rows("links"),
             relations={name: rows(f"relation-{number}") for number, name in enumerate(manifest.relations)},
             features=matrix,
-            labels=read_part_column(nodes, "label").astype(np.int64),
-            splits=tuple(_split(read_part_column(nodes, f"split_{number}")) for number in range(manifest.splits)),
+            labels=column_array(nodes, "label").astype(np.int64),
+            splits=tuple(_split(column_array(nodes, f"split_{number}")) for number in range(manifest.splits)),
             node_ids=nodes.column("id").to_pylist() if manifest.named_nodes else None,
-            positions=None if manifest.order == "kept" else read_part_column(nodes, "position").astype(np.int64),
+            positions=None if manifest.order == "kept" else column_array(nodes, "position").astype(np.int64),
         )
 
 

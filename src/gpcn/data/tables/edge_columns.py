@@ -30,7 +30,7 @@ def edge_relations(
     earlier_types: Collection[str] = (),
 ) -> tuple[dict[str, sp.csr_array], str]:
     """Edges by type, and a note where there are too many types to be types; `earlier_types` may have no edges."""
-    words = values.without_missing_value_words(values.column_texts(kinds))
+    words = values.missing_words_as_empty(values.column_texts(kinds))
     names = sorted({*pc.unique(words).to_pylist(), *("" if name == MISSING else name for name in earlier_types)})
     if len(names) > MOST_TYPES:
         return {}, f"{len(names):,} different values are too many for types of edges; all edges count as one type"

@@ -63,7 +63,7 @@ def _advice(nodes: SourceTable, columns: Columns) -> str:
         cells = nodes.data.column(name)
         if name in (columns.id, *(columns.splits or ())) or pa.types.is_nested(cells.type):
             continue
-        words = pc.unique(values.without_missing_value_words(values.column_texts(cells))).to_pylist()
+        words = pc.unique(values.missing_words_as_empty(values.column_texts(cells))).to_pylist()
         words = sorted(word for word in words if word)
         if 2 <= len(words) <= min(MOST_SUGGESTED_CLASSES, len(cells) // 2):
             few = len(words) == 2 and max(map(len, words)) <= LONGEST_WORD

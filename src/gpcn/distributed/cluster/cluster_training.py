@@ -70,7 +70,7 @@ def train_on_cluster(
             f"{shards} has {manifest.parts} part(s), one per worker, and --workers is {workers}; train with --workers "
             f"{manifest.parts}, or cut it anew with gpcn shard --parts {workers}"
         )
-    numbers = check_part_splits(manifest, splits)
+    numbers = check_part_split_numbers(manifest, splits)
     with files.named(), locked_folder(path):
         files.prepare(range(manifest.splits))
         run = open_or_create_part_run(path, root, manifest, config)
@@ -95,7 +95,7 @@ def train_on_cluster(
     return result
 
 
-def check_part_splits(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
+def check_part_split_numbers(manifest: Manifest, splits: Sequence[int] | None) -> list[int]:
     """The numbers of the splits that are meant, all of them by default."""
     numbers = list(range(manifest.splits)) if splits is None else sorted(set(splits))
     if not manifest.splits:

@@ -14,7 +14,7 @@ from gpcn.data.tables.assembly import PARTS
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable
 from gpcn.data.tables.node_labels import read_label_column
-from gpcn.distributed.sharding.streamed_columns import is_numeric_type
+from gpcn.distributed.sharding.streamed_columns import is_duckdb_number_type
 from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, scan_sql, text_literal
 from gpcn.errors import DataError
 from gpcn.utils.types import ROLES, UNKNOWN
@@ -68,7 +68,7 @@ def join_tables(database: TableDatabase, tables: Tables, columns: Columns) -> No
         [f"{quoted_name(texts[0])}::VARCHAR AS gpcn_id", *map(quoted_name, (*texts[1:], *(columns.features or ())))]
     )
     types = database.columns(scan_sql(tables.nodes))  # of CSV files; what is no number is read as it is written
-    texts += [name for name in columns.features or () if not is_numeric_type(types[name])]
+    texts += [name for name in columns.features or () if not is_duckdb_number_type(types[name])]
     nodes = scan_sql(tables.nodes, texts)
     database.run(
         f"CREATE OR REPLACE TABLE nodes AS SELECT row_number() OVER () - 1 AS gpcn_node, {chosen} FROM {nodes}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpcn.data.object_storage import RemoteFolder, object_scratch_folder, remote_url
+from gpcn.data.object_storage import RemoteFolder, remote_url, url_cache_folder
 from gpcn.data.parts import files as part_files
 from gpcn.data.parts.files import finished_part, part_digests
 from gpcn.data.parts.manifest import FILE, Manifest, part_folder
@@ -49,7 +49,7 @@ class RemotePartStorage(PartStorage):
     """The parts in a folder of an object store; one at a time is on this machine, too."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(object_scratch_folder(url, "shards"))
+        super().__init__(url_cache_folder(url, "shards"))
         self.remote, self.stored = RemoteFolder(url), dict[str, list[int]]()
 
     @contextmanager

@@ -25,7 +25,7 @@ FLOATING = ("FLOAT", "DOUBLE", "DECIMAL")
 UNSTREAMED = ("tags", "text")
 
 
-def is_numeric_type(kind: str) -> bool:
+def is_duckdb_number_type(kind: str) -> bool:
     """Whether a type of DuckDB holds numbers."""
     return kind.split("(", maxsplit=1)[0] in (*WHOLE, *FLOATING)
 
@@ -54,7 +54,7 @@ class DistinctValues:
     def missing_share(self) -> float:
         """The share of rows without a value."""
         absent = self.cells.is_null()
-        if not (values.is_number_type(self.cells.type) or values.is_time_type(self.cells.type)):
+        if not (values.is_number_type(self.cells.type) or values.is_date_type(self.cells.type)):
             absent = pc.equal(category_texts(self.cells), "")
         return float(self.counts[absent.to_numpy(zero_copy_only=False)].sum() / max(1, self.counts.sum()))
 
@@ -130,7 +130,7 @@ def _identity(database: TableDatabase, name: str, source: str, rows: int) -> Gue
     return None
 
 
-def mapped_cells_sql(database: TableDatabase, name: str, cells: Any, numbers: values.Floats) -> str:
+def create_mapped_cells(database: TableDatabase, name: str, cells: Any, numbers: values.Floats) -> str:
     """A source with the number of every node's cell: `numbers[i]` where it is `cells[i]`."""
     numbers_in_use = {
         int(table[0].rsplit("_", 1)[1])

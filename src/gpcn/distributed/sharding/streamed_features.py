@@ -11,10 +11,10 @@ from gpcn.data.tables.feature_storage import SPARSE_FROM
 from gpcn.distributed.sharding.streamed_columns import (
     DistinctValues,
     column_numbers_sql,
+    create_mapped_cells,
     guess_streamed_number,
     guess_streamed_role,
-    is_numeric_type,
-    mapped_cells_sql,
+    is_duckdb_number_type,
 )
 from gpcn.distributed.sharding.table_database import TableDatabase
 from gpcn.preparation import values
@@ -37,7 +37,7 @@ def fit_streamed_preparation(
     """What makes features of the columns `names` of the nodes; `declared` are the roles that somebody said."""
     types = database.columns("nodes")
     columns = {name: _Column(database, name, declared.get(name), types[name]) for name in names}
-    complete = {name for name, column in columns.items() if is_numeric_type(column.kind) and not column.missing}
+    complete = {name for name, column in columns.items() if is_duckdb_number_type(column.kind) and not column.missing}
     guesses = decide_bag_of_words({name: column.guess for name, column in columns.items()}, complete)
     return Preparation(tuple(columns[name].fitted(guess, scale) for name, guess in guesses.items()), dict(reading))
 
@@ -55,7 +55,7 @@ class _Column:
         self.database, self.name, self.kind = database, name, kind
         self.distinct: DistinctValues | None = None
         self.source = column_numbers_sql(name)
-        if is_numeric_type(kind) and role in FROM_NUMBERS:
+        if is_duckdb_number_type(kind) and role in FROM_NUMBERS:
             self.guess, self.missing = guess_streamed_number(database, name, self.source)
             if role is not None:
                 self.guess = Guess(role, "as said")
@@ -67,7 +67,7 @@ class _Column:
             values.column_numbers(self.distinct.cells) if values.column_flags(self.distinct.cells) is None else None
         )
         if numbers is not None and role in FROM_NUMBERS:  # numbers that are written as texts
-            self.source = mapped_cells_sql(database, name, self.distinct.cells, numbers)
+            self.source = create_mapped_cells(database, name, self.distinct.cells, numbers)
             guess, self.missing = guess_streamed_number(database, name, self.source)
             self.guess = guess if role is None else self.guess
 
@@ -88,7 +88,7 @@ class _Column:
             read = values.column_times(cells, guess.options.get("format"))
             seconds, format = read or (cast(values.Floats, values.column_numbers(cells)), "timestamp")
             hours = bool((seconds[~np.isnan(seconds)] % values.DAY != 0).any())
-            source = mapped_cells_sql(self.database, self.name, cells, seconds / values.DAY)
+            source = create_mapped_cells(self.database, self.name, cells, seconds / values.DAY)
             days = fit_streamed_numbers(self.database, f"{self.name} (days)", source, scale)
             return Dates(self.name, format, days, tuple(part for part in CALENDAR if part != "hour" or hours))
         pairs: dict[str, int] = {}

@@ -3,7 +3,7 @@
 Autograd keeps a node for every operation; on graphs of a few thousand nodes that costs more than the arithmetic. Here
 feature layers, one dense product, Horner's rule and the loss are a list of kernels; from the weights to `V`, `b` and
 `U` (`BankModel.pieces`) there is a rule per kind of model (`direct_terms`), so that every member of the family and
-every bank has it. Rows that neither the loss nor the nodes to be judged depend on are left out (`region`). The
+every bank has it. Rows that neither the loss nor the nodes to be judged depend on are left out (`row_region`). The
 gradients are those of `loss.backward()` to rounding, and random draws are the same.
 """
 

@@ -11,7 +11,7 @@ from gpcn.training.config import setting_names
 
 Settings = dict[str, Value]
 Choices = dict[str, tuple[Value, ...]]
-# `symmetrize` is the former name of `direction` (training.renamed); draws and committed recipes keep it
+# `symmetrize` is the former name of `direction` (training.former_settings); draws and committed recipes keep it
 COMMON: Choices = {
     "lr": (0.005, 0.01, 0.05),
     "weight_decay": (1e-5, 5e-4, 1e-3, 5e-3),

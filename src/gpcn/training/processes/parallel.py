@@ -67,15 +67,15 @@ def train_splits(
 class Helpers:
     """Processes that train splits of `graph` beside this one: started when first asked, kept until the end.
 
-    A start costs seconds, because each imports everything anew, unless it was started `ahead`.
+    A start costs seconds, because each imports everything anew, unless it was started early (`prestarted`).
 
     Args:
         graph: whose splits.
-        ahead: how many configurations follow the present one.
+        configs_to_follow: how many configurations follow the present one.
     """
 
-    def __init__(self, graph: Graph, ahead: int = 0) -> None:
-        self.graph, self.ahead = graph, ahead
+    def __init__(self, graph: Graph, configs_to_follow: int = 0) -> None:
+        self.graph, self.configs_to_follow = graph, configs_to_follow
         self._crew: Crew | None = None
 
     def __enter__(self) -> Helpers:
@@ -182,8 +182,8 @@ class _Work:
             return True
         spent = 0.0 if self.start is None else time.perf_counter() - self.start
         per_split = spent / max(1, self.done_here)  # at least, while the first is not done
-        splits_ahead = len(self.waiting) + self.helpers.ahead * len(self.folders)
-        return splits_ahead * per_split > WORTH * seconds_to_start()
+        splits_to_follow = len(self.waiting) + self.helpers.configs_to_follow * len(self.folders)
+        return splits_to_follow * per_split > WORTH * seconds_to_start()
 
 
 def _helper(graph: Graph) -> Callable[..., dict[str, Any]]:

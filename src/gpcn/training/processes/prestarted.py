@@ -16,20 +16,20 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 START = 2.5  # seconds from wanting a process to its first epoch, on two cores
-START_AHEAD = 0.1  # the same, of one that is there already
+START_PRESTARTED = 0.1  # the same, of one that is there already
 LASTING = 300  # epochs over all splits from which on a command is worth more than one process
 Started = tuple[BaseProcess, Any]
 _waiting: list[Started] = []
 
 
 def prestart(count: int, run: Callable[..., None]) -> None:
-    """Start `count` processes, or one where a start is dear; each waits in `run(pipe, parent, ahead)` for its task."""
+    """Start `count` processes, or one where a start is dear; each waits in `run(pipe, parent, early)` for its task."""
     if (os.cpu_count() or 1) == 1 or count <= len(_waiting):
         return
     if may_fork():
-        _waiting.extend(fork(run, ahead=True) for _ in range(count - len(_waiting)))
+        _waiting.extend(fork(run, early=True) for _ in range(count - len(_waiting)))
     elif not _waiting:
-        _waiting.append(spawn(run, ahead=True))
+        _waiting.append(spawn(run, early=True))
 
 
 def may_fork() -> bool:
@@ -58,7 +58,7 @@ def take_prestarted() -> Started | None:
 
 def seconds_to_start() -> float:
     """What the next process costs before it helps."""
-    return START_AHEAD if _waiting else START
+    return START_PRESTARTED if _waiting else START
 
 
 def dismiss_prestarted() -> None:
@@ -70,22 +70,22 @@ def dismiss_prestarted() -> None:
         pipe.close()
 
 
-def fork(run: Callable[..., None], *, ahead: bool) -> Started:
+def fork(run: Callable[..., None], *, early: bool) -> Started:
     """`spawn`, with all that is imported here."""
     import gpcn.training.runs.split_run  # noqa: F401, and PyTorch with it
 
-    return _started("fork", run, ahead)
+    return _started("fork", run, early)
 
 
-def spawn(run: Callable[..., None], *, ahead: bool) -> Started:
-    """A process that runs `run(pipe, parent, ahead)`, and this end of its pipe."""
-    return _started("spawn", run, ahead)
+def spawn(run: Callable[..., None], *, early: bool) -> Started:
+    """A process that runs `run(pipe, parent, early)`, and this end of its pipe."""
+    return _started("spawn", run, early)
 
 
-def _started(method: str, run: Callable[..., None], ahead: bool) -> Started:
+def _started(method: str, run: Callable[..., None], early: bool) -> Started:
     context: Any = get_context(method)
     ours, theirs = context.Pipe()
-    process = context.Process(target=run, args=(theirs, os.getpid(), ahead), daemon=True)
+    process = context.Process(target=run, args=(theirs, os.getpid(), early), daemon=True)
     process.start()
     theirs.close()
     return process, ours

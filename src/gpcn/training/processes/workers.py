@@ -91,7 +91,7 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
     and can be interrupted.
     """
     with interrupts_deferred():
-        process, pipe = prestarted.take_prestarted() or prestarted.spawn(_begin, ahead=False)
+        process, pipe = prestarted.take_prestarted() or prestarted.spawn(_begin, early=False)
     try:
         with _dying():
             pipe.send((target, arguments))

@@ -37,7 +37,7 @@ def with_paths_beside(source: dict[str, Any] | None, folder: Path) -> dict[str, 
     """`source` with where its files lie as seen from `folder`, which stays true when both are moved together."""
     if source is None:
         return None
-    current = resolved_paths(source, folder)
+    current = with_resolved_paths(source, folder)
     beside = {
         key: os.path.relpath(current[key], folder.resolve())
         for key in ("graph", "nodes")
@@ -46,7 +46,7 @@ def with_paths_beside(source: dict[str, Any] | None, folder: Path) -> dict[str, 
     return {**current, "beside": beside}
 
 
-def resolved_paths(source: dict[str, Any], folder: Path) -> dict[str, Any]:
+def with_resolved_paths(source: dict[str, Any], folder: Path) -> dict[str, Any]:
     """`source` with the paths that hold now: where a file is missing, the one at the same path relative to `folder`."""
     beside = source.get("beside") or {}
     moved = {

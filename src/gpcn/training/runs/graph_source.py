@@ -15,7 +15,7 @@ from gpcn.data.tables.columns import Columns
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
-from gpcn.training.runs.folders import resolved_paths
+from gpcn.training.runs.folders import with_resolved_paths
 from gpcn.training.runs.run import Run
 from gpcn.utils.types import METRICS
 
@@ -79,7 +79,7 @@ def reload_graph(
         if not source.get("graph"):
             raise ConfigError(f"{whose} does not say where its graph came from; name the graph after it")
         _check(source, whose)
-        source = resolved_paths(source, whose)
+        source = with_resolved_paths(source, whose)
         plan = _plan(source, whose)
         graph, nodes = source["graph"], nodes or (Path(source["nodes"]) if source.get("nodes") else None)
     plain = graph.endswith(".npz") or not Path(graph).exists() or is_sharded(graph)

@@ -163,14 +163,14 @@ class Run:
         return tuple(self.graph["label_names"] or (str(number) for number in range(int(self.graph["classes"]))))
 
 
-def summarize_run(config: TrainConfig, graph: dict[str, Any], splits: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize_run(config: TrainConfig, graph_record: dict[str, Any], splits: list[dict[str, Any]]) -> dict[str, Any]:
     """Mean and deviation over splits, every single value kept."""
     test_mean, test_std = summarize([split["test"] for split in splits])
     val_mean, _ = summarize([split["val"] for split in splits])
     return {
-        "graph": graph["name"],
+        "graph": graph_record["name"],
         "model": config.model,
-        "metric": graph["metric"],
+        "metric": graph_record["metric"],
         "test_mean": test_mean,
         "test_std": test_std,
         "val_mean": val_mean,

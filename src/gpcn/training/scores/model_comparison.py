@@ -56,7 +56,7 @@ def train_models(
         refuse_folder_of_other_kind(out)
     results = []
     with Helpers(graph) as helpers:
-        for helpers.ahead, name in zip(reversed(range(len(names))), names, strict=True):
+        for helpers.configs_to_follow, name in zip(reversed(range(len(names))), names, strict=True):
             chosen = {key: value for key, value in settings.items() if key in available[name]}
             config = TrainConfig.of(name, seed=seed, **{**suitable_settings(graph, name), **chosen})
             folder = None if out is None else out / name

@@ -72,7 +72,7 @@ def write_auto_member(
     return run
 
 
-def average_scores(graph: Graph, runs: Sequence[Run], numbers: Sequence[int]) -> dict[str, Any]:
+def scores_of_average(graph: Graph, runs: Sequence[Run], numbers: Sequence[int]) -> dict[str, Any]:
     """Scores of the average of `runs` on every split, and their means, as `gpcn train` gives them."""
     splits = []
     for number in numbers:

@@ -201,7 +201,7 @@ def _wanted_seconds(graph: Graph, search: Search, seconds: float, workers: int) 
     for entry in search.entries:
         if entry.title in titles:
             epochs = min(search.stages[0].epochs, EPOCHS // 3)
-            rest += search.clock.seconds(entry.config(graph, search.seed), epochs, trainings)
+            rest += search.costs.seconds(entry.config(graph, search.seed), epochs, trainings)
     return seconds + 1.5 * rest / workers
 
 

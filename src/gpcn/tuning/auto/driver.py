@@ -27,12 +27,12 @@ from gpcn.training.runs.run import Run
 from gpcn.training.runs.training import check_split_numbers
 from gpcn.tuning.auto import choice_report
 from gpcn.tuning.auto.candidates import Store
-from gpcn.tuning.auto.choice import FILE, average_scores, members, write_auto_member, write_choice
+from gpcn.tuning.auto.choice import FILE, members, scores_of_average, write_auto_member, write_choice
 from gpcn.tuning.auto.choice_report import Member
 from gpcn.tuning.auto.ensemble import POOL, Judge, Selection, select_ensemble
 from gpcn.tuning.auto.expected_score import expected_score
 from gpcn.tuning.auto.final_training import FinalTraining
-from gpcn.tuning.auto.holdouts import FOLDS, Holdout, needs_cross_validation, search_stages, split_holdout
+from gpcn.tuning.auto.holdouts import FOLDS, Holdout, holdout_of_split, needs_cross_validation, search_stages
 from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio
 from gpcn.tuning.auto.refit import refit_members
 from gpcn.tuning.auto.search import Search
@@ -156,7 +156,7 @@ class _Job:
 
     def _select(self) -> tuple[Selection, tuple[Holdout, ...]]:
         decisive = self.stages[self.search.decisive()].holdouts
-        measured = split_holdout(
+        measured = holdout_of_split(
             self.graph, self.numbers[0]
         )  # where the first were tried, if there was time for no more
         choices = [holdouts for holdouts in (decisive, decisive[:1], (measured,)) if self.search.rows(holdouts)]
@@ -189,7 +189,7 @@ class _Job:
         write_choice(
             self.folder,
             {
-                **average_scores(self.graph, [run], [first.number]),
+                **scores_of_average(self.graph, [run], [first.number]),
                 "model": "auto",
                 "chosen": f"{candidate.title}, the best so far",
                 "config": run.config.to_json(),
@@ -212,7 +212,7 @@ class _Job:
             runs += [run] * member.count
         expected = expected_score(self.graph, judged, numbers, selection, self.seed, self.start + self.seconds)
         result: dict[str, Any] = {
-            **average_scores(self.graph, runs, numbers),
+            **scores_of_average(self.graph, runs, numbers),
             "model": "auto",
             "config": runs[0].config.to_json(),
             "members": [run.path.name for run in runs],

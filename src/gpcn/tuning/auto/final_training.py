@@ -11,7 +11,7 @@ from gpcn.errors import TrainingError
 from gpcn.graph import Graph
 from gpcn.tuning.auto.ensemble import Judge, Row, Selection
 from gpcn.tuning.auto.evaluation import Evaluation
-from gpcn.tuning.auto.holdouts import Holdout, split_holdout
+from gpcn.tuning.auto.holdouts import Holdout, holdout_of_split
 from gpcn.tuning.auto.portfolio import EPOCHS
 from gpcn.tuning.auto.search import Search
 from gpcn.tuning.executors import Executor
@@ -30,7 +30,7 @@ class FinalTraining:
 
     def __init__(self, graph: Graph, executor: Executor, search: Search, numbers: Sequence[int], end: float) -> None:
         self.graph, self.executor, self.search, self.end = graph, executor, search, end
-        self.holdouts = [split_holdout(graph, number) for number in numbers]
+        self.holdouts = [holdout_of_split(graph, number) for number in numbers]
         self.trained: list[int] = []
 
     def train(self, selection: Selection, judge: Judge) -> Selection:

@@ -72,7 +72,7 @@ class Holdout:
         return self.parts[number] if len(self.parts) == 2 else self.parts[0][number::2]
 
 
-def split_holdout(graph: Graph, number: int) -> Holdout:
+def holdout_of_split(graph: Graph, number: int) -> Holdout:
     """Split `number`, judged by its validation nodes."""
     split = graph.splits[number]
     first, second = validation_halves(graph.labels[split.val], number, graph.metric, graph.positive)
@@ -81,7 +81,7 @@ def split_holdout(graph: Graph, number: int) -> Holdout:
     return Holdout(f"split-{number:02d}", number, (split,), split.val, parts, outer=number)
 
 
-def fold_holdout(graph: Graph, number: int, repetition: int, seed: int) -> Holdout:
+def holdout_of_folds(graph: Graph, number: int, repetition: int, seed: int) -> Holdout:
     """One repetition of cross-validation inside the training and validation nodes of split `number`."""
     outer = graph.splits[number]
     rng = np.random.default_rng([seed, number, repetition])
@@ -116,10 +116,10 @@ def search_stages(
 
     Where validation nodes are few they are cross-validated, unless that does not fit the budget.
     """
-    outer = [split_holdout(graph, number) for number in numbers]
+    outer = [holdout_of_split(graph, number) for number in numbers]
     short, longer = max(2, epochs // 10), max(2, epochs // 3)
     if folds_fit and needs_cross_validation(graph, numbers):
-        folds = [fold_holdout(graph, number, r, seed) for r in range(REPETITIONS) for number in numbers]
+        folds = [holdout_of_folds(graph, number, r, seed) for r in range(REPETITIONS) for number in numbers]
         per = len(numbers)
         return tuple(Stage(tuple(folds[: (r + 1) * per]), epochs) for r in range(REPETITIONS))
     if not _scorable(graph, outer[0]):

@@ -50,10 +50,10 @@ class Search:
     ) -> None:
         self.graph, self.stages, self.store, self.seed, self.log = graph, tuple(stages), store, seed, log
         self.candidates = {candidate.number: candidate for candidate in store.read()}
-        self.clock = EpochCosts(graph)
+        self.costs = EpochCosts(graph)
         for candidate in self.candidates.values():
             for judgement in candidate.judgements.values():
-                self.clock.measured(candidate.config, judgement.epochs, judgement.seconds)
+                self.costs.measured(candidate.config, judgement.epochs, judgement.seconds)
         tried = {candidate.config.canonical() for candidate in self.candidates.values()}
         self.entries = [entry for entry in entries if entry.fits(graph)]
         self.portfolio = [entry for entry in self.entries if entry.config(graph, seed).canonical() not in tried]
@@ -93,7 +93,7 @@ class Search:
     def seconds_for_portfolio(self, count: int, trainings: int) -> float:
         """What so many entries would take, each trained so often, as far as anybody knows."""
         configs = [entry.config(self.graph, self.seed) for entry in self.entries[:count]]
-        return sum(self.clock.seconds(config, USUAL_EPOCHS, trainings) for config in configs)
+        return sum(self.costs.seconds(config, USUAL_EPOCHS, trainings) for config in configs)
 
     def record(self, task: Evaluation, outcome: Outcome) -> None:
         """An evaluation has ended."""
@@ -111,7 +111,7 @@ class Search:
                 self.log(f"skipped: {candidate.title}: {outcome['stopped']}")
             return
         candidate.judgements[task.holdout.name] = self.store.judgement(task.number, task.holdout.name)
-        self.clock.measured(candidate.config, int(outcome["epochs"]), float(outcome["seconds"]))
+        self.costs.measured(candidate.config, int(outcome["epochs"]), float(outcome["seconds"]))
         self.evaluations += 1
         best = candidate.best(self.graph, (task.holdout,))
         if best is not None:
@@ -206,7 +206,7 @@ class Search:
             entry = self.portfolio.pop(0)
             config = entry.config(self.graph, self.seed)
             holdout = self.stages[0].holdouts[0]
-            least = self.clock.least(config, len(holdout.splits))
+            least = self.costs.least(config, len(holdout.splits))
             if least > self.seconds_left and self.candidates:
                 self.skipped[entry.title] = f"would take {least:.0f} s, {max(0.0, self.seconds_left):.0f} s are left"
                 self.log(f"skipped: {entry.title} {self.skipped[entry.title]}")
@@ -237,7 +237,7 @@ class Search:
             config = neighbouring_config(self.graph, parent.config, tried, rng)
             if config is None:
                 continue
-            if self.clock.least(config, len(holdout.splits)) > self.seconds_left:
+            if self.costs.least(config, len(holdout.splits)) > self.seconds_left:
                 continue
             return self._task(self._add(config, _described(parent, config), "search"), holdout, 0)
         return None

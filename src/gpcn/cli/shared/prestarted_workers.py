@@ -11,7 +11,7 @@ from gpcn.training.processes import prestarted
 
 
 @contextmanager
-def early_training_workers(
+def prestarted_training_workers(
     graph: Graph, configs: Sequence[TrainConfig], splits: Sequence[int] | None, jobs: int | None
 ) -> Iterator[None]:
     """Where training `configs` on `splits` is likely to last, with a thread each, have processes ready that help."""
@@ -21,12 +21,12 @@ def early_training_workers(
     epochs = count * sum(int(config["epochs"]) for config in configs)
     threads = max((threads_per_split(graph, config) for config in configs), default=1)
     lasting = threads == 1 and epochs >= prestarted.LASTING
-    with early_command_workers(jobs_for_splits(jobs, count, threads) - 1 if lasting else 0):
+    with prestarted_workers(jobs_for_splits(jobs, count, threads) - 1 if lasting else 0):
         yield
 
 
 @contextmanager
-def early_command_workers(count: int) -> Iterator[None]:
+def prestarted_workers(count: int) -> Iterator[None]:
     """Have `count` processes ready; they end with the block if nobody took them."""
     from gpcn.training.processes.workers import prestart_workers
 
