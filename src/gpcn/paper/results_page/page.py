@@ -35,11 +35,11 @@ search of `paper.searches.baseline_search` on cornell, texas, wisconsin, deezer-
 on cora and citeseer, GCNII on citeseer, GPR-GNN and LINKX on squirrel, MLP and LINKX on film: the defaults and two
 settings in the style of the method's authors, random draws and changes of the best three, one budget for all methods on
 a graph: 27 configurations below 1,000 nodes (the last four compared on ten splits), 18 below 5,000 (three splits), 14
-below 15,000 (ten splits), 22 on pubmed (five splits; MixHop and H2GCN, whose epochs take half a second, ten
-configurations on one split), 7 above (one split). All others keep their first search (so does GCNII on wisconsin, whose
-first recipe is better on the same ten splits), eight configurations of width 64 on two splits (H2GCN on twitch-de,
-where an epoch takes two seconds: one split, 60 epochs). On pubmed SGC and APPNP were searched again from other starts
-(a larger step; closer to the features), because validation scores showed that the first starts had missed.
+below 15,000 (ten splits on film, five on squirrel), 22 on pubmed (five splits; MixHop and H2GCN, whose epochs take half
+a second, ten configurations on one split), 7 above (one split). All others keep their first search (so does GCNII on
+wisconsin, whose first recipe is better on the same ten splits), eight configurations of width 64 on two splits (H2GCN
+on twitch-de, where an epoch takes two seconds: one split, 60 epochs). On pubmed SGC and APPNP were searched again from
+other starts (a larger step; closer to the features), because validation scores showed that the first starts had missed.
 """
 
 
