@@ -85,8 +85,8 @@ def scores_of_average(graph: Graph, runs: Sequence[Run], numbers: Sequence[int])
         splits.append({"split": number, **scores})
     test_mean, test_std = summarize([split["test"] for split in splits])
     val_mean, _ = summarize([split["val"] for split in splits])
-    metadata = {"graph": graph.name, "metric": graph.metric, "test_mean": test_mean, "test_std": test_std}
-    return {**metadata, "val_mean": val_mean, "splits": splits}
+    means = {"graph": graph.name, "metric": graph.metric, "test_mean": test_mean, "test_std": test_std}
+    return {**means, "val_mean": val_mean, "splits": splits}
 
 
 def write_choice(folder: Path, choice: dict[str, Any]) -> None:

@@ -117,8 +117,8 @@ class Search:
         if best is not None:
             shown = self.shown(best[0])
             end = "" if outcome["finished"] else ", paused"
-            duration = f"{outcome['epochs']} epochs{end}, {outcome['seconds']:.1f} s"
-            self.log(f"tried: {candidate.title}: {shown} in {task.holdout.name} ({duration})")
+            effort = f"{outcome['epochs']} epochs{end}, {outcome['seconds']:.1f} s"
+            self.log(f"tried: {candidate.title}: {shown} in {task.holdout.name} ({effort})")
 
     def shown(self, gained: float) -> str:
         """A gain as people read the score."""
