@@ -12,8 +12,9 @@ export GPCN_MIRROR ?= $(MIRROR)
 endif
 
 KILLS ?= 100
+GOLDEN ?= golden/$(shell git rev-parse --short=10 HEAD)
 
-.PHONY: demo test browser accuracy kills kills-cluster two-hosts bench-scale reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-limits bench-portfolio bench-auto docs docs-data clean
+.PHONY: demo test browser accuracy kills kills-cluster two-hosts bench-scale reproduce lint types format fuzz bench bench-jobs bench-search bench-bandwidth bench-both-ways bench-tables bench-limits bench-portfolio bench-auto golden docs docs-data clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml constraints.txt
@@ -37,10 +38,10 @@ browser:  ## Chromium for the tests of the report, where it is missing and can b
 	          && timeout 300 apt-get install -y -qq $(CHROMIUM); }; } >/dev/null 2>&1; } \
 	|| echo "no chromium here, and it cannot be installed: the browser tests will be skipped"
 
-fuzz: $(STAMP)  ## a coverage-guided fuzzer on all readers of files, ten minutes (FUZZ_SECONDS=60 for one)
+fuzz: $(STAMP)  ## a coverage-guided fuzzer on all readers of files, ten minutes (FUZZ_SECONDS=60 for one, FUZZ_KIND=both_ways for one reader)
 	@$(BIN)/python -c "import atheris" 2>/dev/null \
 	|| $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[fuzz]"
-	PYTHONPATH=. $(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
+	PYTHONPATH=. $(BIN)/python -m tests.fuzz $(FUZZ_SECONDS) $(FUZZ_KIND)
 
 accuracy: $(STAMP)  ## the paper's hyperparameters on all official splits (a few minutes)
 	$(BIN)/python -m pytest -m slow --ignore tests/distributed
@@ -107,6 +108,9 @@ bench-auto: $(STAMP)  ## auto on nineteen graphs, two splits, each left out of i
 	$(BIN)/python -W ignore benchmarks/auto.py --jobs 1 --splits 0,1
 	$(BIN)/python -W ignore benchmarks/auto.py --jobs 1 --splits 0,1 --defaults
 	$(BIN)/python docs/generate.py results
+
+golden: $(STAMP)  ## what every model and command gives, into golden/COMMIT, to compare commits to the bit (four minutes; stop and resume)
+	$(BIN)/python benchmarks/golden.py record --out $(GOLDEN)
 
 docs: $(STAMP)  ## docs/ as a static site in site/; any warning ends it
 	$(BIN)/zensical build --strict
