@@ -154,6 +154,96 @@ def test_weighted_types_survive_npz_and_csv(folder: Path, tmp_path: Path) -> Non
         assert same_relations(back, graph)
 
 
+SYMMETRIC = ((0, 3, 5), (3, 0, 0), (5, 0, 0))
+WRITINGS = {
+    "one way": "a,b,1\na,b,2\na,c,5\n",
+    "either way": "a,b,1\nb,a,2\nc,a,5\n",
+    "the other way": "b,a,1\nb,a,2\na,c,4\nc,a,1\n",
+    "each way, with the same weight": "a,b,3\nb,a,3\na,c,5\nc,a,5\n",
+    "each way, the same but for rounding": "a,b,1.1\na,b,0.7\na,b,1.2\nb,a,1.2\nb,a,1.1\nb,a,0.7\na,c,5\nc,a,5\n",
+}
+
+
+@pytest.mark.parametrize("writing", WRITINGS)
+def test_weights_of_undirected_edges_do_not_depend_on_how_they_are_written(writing: str) -> None:
+    rows = [line.split(",") for line in WRITINGS[writing].splitlines()]
+    sources, targets, numbers = zip(*rows, strict=True)
+    edges = pa.table({"source": sources, "target": targets, "weight": [float(number) for number in numbers]})
+    nodes = pa.table({"id": ["a", "b", "c"]})
+    graph = from_frames(edges, nodes, undirected=True, require_labels=False)
+    np.testing.assert_allclose(graph.adjacency.toarray(), SYMMETRIC, rtol=1e-6)
+    assert not graph.directed
+    listed_twice = "every edge is listed in both directions with the same weight, and that is its weight"
+    assert (listed_twice in graph.notes) == writing.startswith("each way")
+    merged = {"one way": 1, "either way": 1, "the other way": 2}.get(writing, 4 if "rounding" in writing else 0)
+    assert (f"{merged} edge(s) listed more than once were summed" in graph.notes) == (merged > 0)
+
+
+def test_an_undirected_loop_counts_once_and_a_graph_without_weights_is_as_it_was(folder: Path) -> None:
+    text = "source,target,weight\na,a,4\na,b,1\nb,a,2\n"
+    undirected = Columns(undirected=True, id="person", label="role")
+    graph = load(written(folder, text), columns=undirected)
+    assert graph.adjacency.toarray()[:2, :2].tolist() == [[4, 3], [3, 0]]
+    graph = load(written(folder, "source,target\na,a\na,b\nb,a\nb,c\n"), columns=undirected)
+    assert graph.adjacency.toarray()[:3, :3].tolist() == [[1, 1, 0], [1, 0, 1], [0, 1, 0]]
+
+
+def test_weights_of_undirected_types_add_up_to_those_of_the_graph(folder: Path) -> None:
+    columns = Columns(**{**vars(COLUMNS), "weight": "amount", "undirected": True})
+    ends = ("a,b,1,card", "b,a,1,cash", "b,c,2,card", "c,b,2,card")
+    graph = load(written(folder, "payer,payee,amount,kind\n" + "\n".join(ends) + "\n"), columns=columns)
+    assert graph.adjacency[0, 1] == graph.adjacency[1, 0] == 2
+    np.testing.assert_allclose(union(graph).sum(axis=0), graph.adjacency.toarray())
+    assert all((matrix != matrix.T).nnz == 0 for matrix in graph.relations.values())
+
+
+def test_a_weighted_undirected_graph_written_in_both_directions_is_read_alike(folder: Path, tmp_path: Path) -> None:
+    edges = EDGES.replace("c,a,,", "c,a,7,")
+    columns = Columns(**{**vars(COLUMNS), "weight": "amount", "undirected": True})
+    graph = load(written(folder, edges), columns=columns)
+    write_graph_tables(graph, tmp_path / "out")
+    again = load(tmp_path / "out" / "edges.csv", require_labels=False, columns=Columns(undirected=True))
+    assert sorted(again.adjacency.data) == sorted(graph.adjacency.data)
+
+
+GEPHI = "Source,Target,Type,Id,Label,timeset,Weight,amount\n"
+
+
+def test_edge_columns_that_say_nothing_are_left_out_and_that_is_said(folder: Path) -> None:
+    rows = "".join(f"a,b,Undirected,{number},,,1.0,{number % 7}\n" for number in range(40))
+    columns = Columns(id="person", label="role")
+    graph = load(written(folder, GEPHI + rows), columns=columns)
+    names = [name for name in graph.feature_names or () if name.startswith("links: ")]
+    assert [name for name in names if not name.startswith(("links: out amount", "links: in amount"))] == [
+        "links: log out-degree",
+        "links: log in-degree",
+    ]
+    assert [note for note in graph.notes if note.startswith("edge column")] == [
+        "edge column 'Id' is not used: it only counts the rows",
+        "edge column 'Label' is not used: every value is missing",
+        "edge column 'timeset' is not used: every value is missing",
+        "edge column 'Weight' is not used as a feature: every value is the same",
+    ]
+    rows = "".join(f"a,b,Undirected,{(number * 31) % 97},,,1.0,2\n" for number in range(40))
+    later = load(written(folder, GEPHI + rows), columns=columns, preparation=graph.preparation)
+    assert later.feature_names == graph.feature_names
+    assert features(later)["links: out amount, sum"] != [0, 0, 0, 0]  # used again, though it says nothing here
+    assert "edge column 'Id' is not used: training did not use it" in later.notes
+
+
+def test_an_edge_list_to_be_scored_has_the_weights_of_training_or_none(tmp_path: Path) -> None:
+    plain, weighted = tmp_path / "plain.edges", tmp_path / "weighted.edges"
+    plain.write_text("a b\nb c\nc a\na b\n")
+    weighted.write_text("a b 3\nb c 5\nc a 2\na b 1\n")
+    graph = load(plain, require_labels=False)
+    later = load(weighted, preparation=graph.preparation, require_labels=False)
+    assert later.equals(graph)
+    assert "edge column 'weight' is not used: training did not use it" in later.notes
+    heavy = load(weighted, require_labels=False)
+    with pytest.raises(DataError, match=r"plain.edges has no column 'weight' \(--weight\).* expected it as in"):
+        load(plain, preparation=heavy.preparation, require_labels=False)
+
+
 STRANGERS = EDGES + "a,zed,1,card,2024-03-09,\nzed,yak,2,card,2024-03-09,\n"
 
 
@@ -454,3 +544,45 @@ def test_the_command_line_refuses_bad_files_of_columns(folder: Path, tmp_path: P
     assert "--scale is 'log'; expected robust or standard or none" in refused(
         "inspect", folder, "--columns", tmp_path / "c.toml"
     )
+
+
+ONE_KIND = {
+    "payer and payee": ("payer", "payee", "account"),
+    "source and target": ("source", "target", "id"),
+    "from and to": ("from_user", "to_user", "user_id"),
+    "a friend": ("user_id", "friend_id", "user_id"),
+    "both kinds in one table": ("user_id", "merchant_id", "id"),
+    "a name that is no id": ("user", "knows", "user"),
+    "one noun in two writings": ("userId", "followedUserID", "user_id"),
+}
+TWO_KINDS = {
+    "another noun": ("user_id", "merchant_id", "user_id"),
+    "the source": ("merchantId", "userId", "UserID"),
+    "a longer name": ("card_no", "terminal_code", "card_no"),
+}
+
+
+def linked_by_number(source: str, target: str, identity: str, letter: str = "") -> Graph:
+    edges = pa.table({source: [f"{letter}1", f"{letter}2"], target: [f"{letter}3", f"{letter}1"]})
+    nodes = pa.table({identity: [f"{letter}{number}" for number in range(1, 5)], "label": ["x", "y", "x", "y"]})
+    return from_frames(edges, nodes, source=source, target=target, id=identity)
+
+
+@pytest.mark.parametrize("case", ONE_KIND)
+def test_ends_of_one_kind_are_read(case: str) -> None:
+    assert linked_by_number(*ONE_KIND[case]).num_edges == 2
+
+
+@pytest.mark.parametrize("case", TWO_KINDS)
+def test_numbers_of_two_kinds_of_nodes_are_not_taken_for_one(case: str) -> None:
+    names = TWO_KINDS[case]
+    with pytest.raises(DataError, match="seems to name another kind of node than .* if they are, rename") as caught:
+        linked_by_number(*names)
+    assert f"column {names[0] if case == 'the source' else names[1]!r}" in str(caught.value)
+    assert linked_by_number(*names, letter="n").num_edges == 2  # names that the table has are no coincidence
+
+
+def test_an_end_that_hardly_names_any_node_is_named(folder: Path) -> None:
+    written(folder, "payer,payee\na,x\nb,y\nc,a\n")
+    with pytest.raises(DataError, match=r"in line 2, all in column 'payee', which may hold nodes of another kind; add"):
+        load(folder, columns=COLUMNS)

@@ -60,6 +60,40 @@ def test_pyg_with_nonsense_is_refused() -> None:
         from_pyg(Data(edge_index=ends, num_nodes=2))
 
 
+ENDS = torch.tensor([[0, 1], [1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"edge_weight": torch.tensor([0.5, 0.0])}, r"1 value.s. of edge_weight .* the first is 0.0 on edge 1: 1 -> 2"),
+        ({"edge_weight": torch.tensor([-1.0, 2.0])}, r"the first is -1.0 on edge 0: 0 -> 1; every edge needs a weight"),
+        ({"x": torch.ones(3, 2, dtype=torch.complex64)}, "the features hold complex64 values"),
+        ({"x": torch.eye(3, dtype=torch.complex64).to_sparse()}, "the features hold complex64 values"),
+        ({"y": torch.zeros(3, 4, dtype=torch.long)}, r"y has shape \[3, 4\]; expected \[3\] or \[3, 1\], .*y.argmax"),
+        ({"y": torch.zeros(1, 3, dtype=torch.long)}, r"y has shape \[1, 3\]; expected"),
+        ({"y": torch.zeros(3, dtype=torch.bfloat16)}, "the labels hold float32 values; expected class numbers"),
+    ],
+)
+def test_what_a_graph_cannot_hold_of_pyg_is_refused(fields: dict[str, torch.Tensor], sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        from_pyg(Data(edge_index=ENDS, num_nodes=3, **fields))
+
+
+def test_labels_of_pyg_may_stand_in_a_column() -> None:
+    assert from_pyg(Data(edge_index=ENDS, num_nodes=3, y=torch.tensor([[0], [1], [0]]))).labels.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_numbers_of_16_bits_in_pyg_are_the_same_of_32(dtype: torch.dtype) -> None:
+    x, weights = torch.tensor([[0.1], [0.2], [0.3]], dtype=dtype), torch.tensor([0.7, 1.3], dtype=dtype)
+    for given in (x, x.to_sparse()):
+        graph = from_pyg(Data(edge_index=ENDS, num_nodes=3, x=given, edge_weight=weights))
+        dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
+        assert dense.tolist() == x.float().tolist()
+        assert graph.adjacency.data.tolist() == weights.float().tolist()
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("variant", ["one split", "weighted"])
 def test_a_graph_survives_networkx_and_back(directed: bool, variant: str) -> None:

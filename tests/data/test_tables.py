@@ -436,3 +436,74 @@ def test_options_that_cannot_apply_are_refused(tmp_path: Path, folder: Path) -> 
         load(tmp_path / "g.npz", columns=Columns(undirected=True))
     with pytest.raises(ConfigError, match="the dataset texas has its own columns"):
         load("texas", columns=Columns(label="x"))
+
+
+@pytest.mark.parametrize("nodes", [True, False])
+def test_an_empty_end_of_an_edge_is_no_node(nodes: bool, folder: Path) -> None:
+    (folder / "edges.csv").write_text("source,target\na,b\nb,\n  ,c\n")
+    table, unknown = (folder / "nodes.csv" if nodes else None), ("add" if nodes else "error")
+    with pytest.raises(
+        DataError, match=r"2 edge\(s\) have an empty end, the first in line 3, column 'target'; expected"
+    ):
+        load(folder / "edges.csv", nodes=table, columns=Columns(unknown=unknown), require_labels=False)
+    graph = load(folder / "edges.csv", nodes=table, columns=Columns(unknown="drop"), require_labels=False)
+    assert graph.node_ids == (("a", "b", "c", "d") if nodes else ("a", "b", "c"))
+    assert graph.edge_index.T.tolist() == [[0, 1]]
+    assert "2 edge(s) with an end that is not among the nodes, such as '', were dropped" in graph.notes
+
+
+def test_a_column_that_is_called_like_a_feature_of_the_links_is_refused(folder: Path) -> None:
+    (folder / "nodes.csv").write_text("id,links: log in-degree,label\na,1,x\nb,2,y\nc,3,x\nd,4,y\n")
+    with pytest.raises(DataError, match=r"nodes.csv: 1 column\(s\) are called like features .* 'links: log in-degree'"):
+        load(folder)
+    graph = load(folder, columns=PLAIN)
+    assert graph.feature_names == ("links: log in-degree",)
+    assert graph.features[:, 0].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("names", [["15098306652243313190", "15098306652243313490"], ["7", "18446744073709551615"]])
+def test_long_numbers_are_ids_to_the_letter_in_json_lines(names: list[str], tmp_path: Path) -> None:
+    one, other = names
+    (tmp_path / "nodes.jsonl").write_text(f'{{"id": {one}, "label": "p"}}\n{{"id": {other}, "label": "q"}}\n')
+    (tmp_path / "edges.jsonl").write_text(f'{{"source": {one}, "target": {other}}}\n')
+    graph = load(tmp_path)
+    assert list(graph.node_ids or ()) == names
+    assert graph.adjacency.toarray().tolist() == [[0, 1], [0, 0]]
+    stranger = str(int(one) + 7)
+    (tmp_path / "edges.jsonl").write_text(f'{{"source": {one}, "target": {stranger}}}\n')
+    with pytest.raises(DataError, match=f"the first is '{stranger}'"):
+        load(tmp_path)
+
+
+def test_ids_that_look_like_dates_or_floats_are_texts_in_every_format(tmp_path: Path) -> None:
+    (tmp_path / "nodes.jsonl").write_text('{"id": "2024-01-31", "label": "p"}\n{"id": "2024-02-01", "label": "q"}\n')
+    (tmp_path / "edges.csv").write_text("source,target\n2024-01-31,2024-02-01\n")
+    assert list(load(tmp_path).node_ids or ()) == ["2024-01-31", "2024-02-01"]
+    (tmp_path / "nodes.jsonl").write_text('{"id": 12.0, "label": "p"}\n{"id": 3.25, "label": "q"}\n')
+    (tmp_path / "edges.csv").write_text("source,target\n12,3.25\n")
+    assert list(load(tmp_path).node_ids or ()) == ["12", "3.25"]
+
+
+def test_codes_with_leading_zeros_are_levels_of_a_category_whatever_next_month_brings(tmp_path: Path) -> None:
+    edges = "source,target\n" + "".join(f"{i},{(i + 1) % 12}\n" for i in range(12))
+    rows = "".join(f"{i},{'pq'[i % 2]},{1 + i % 3:03d}\n" for i in range(12))
+    (tmp_path / "edges.csv").write_text(edges)
+    (tmp_path / "nodes.csv").write_text(f"id,label,branch\n{rows}")
+    columns = Columns(structure="none")
+    graph = load(tmp_path, columns=columns)
+    levels = ["branch=001", "branch=002", "branch=003"]
+    assert list(graph.feature_names or ()) == levels
+    (tmp_path / "nodes.csv").write_text(f"id,label,branch\n{rows}".replace("0,p,001", "0,p,A1"))
+    later = load(tmp_path, preparation=graph.preparation)
+    np.testing.assert_array_equal(later.features[1:], graph.features[1:])
+    assert not later.features[0].any()
+
+
+def test_whole_floats_of_a_category_are_the_levels_of_whole_numbers(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    (tmp_path / "nodes.csv").write_text("id,label,shop\na,p,1.0\nb,q,2.0\nc,p,\n")
+    graph = load(tmp_path, columns=Columns(structure="none", roles={"shop": "category"}))
+    assert list(graph.feature_names or ()) == ["shop=1", "shop=2", "shop=(missing)"]
+    for cells in (("1", "2"), ("1.0", "A1"), ("1", "2.0")):
+        (tmp_path / "nodes.csv").write_text(f"id,label,shop\na,p,{cells[0]}\nb,q,{cells[1]}\n")
+        assert load(tmp_path, preparation=graph.preparation).features[0].tolist() == [1, 0, 0]

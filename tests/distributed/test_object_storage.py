@@ -240,14 +240,15 @@ def test_a_run_killed_goes_on_from_the_bucket_and_is_opened_there(tmp_path: Path
     assert len(of_run(store, "run")) == 2
 
     store.requests.clear()
-    folder = gpcn.open_run("s3://bucket/run")
+    folder = gpcn.open_run("s3://bucket/run", graph="s3://bucket/parts")
     predictions = folder.predict()
     np.testing.assert_allclose(predictions.probabilities, Run.open(folder.path).predictions(0), atol=1e-5)
     assert not [request for request in store.requests if request.startswith(("PUT", "POST", "DELETE"))]
-    answer = in_process("predict", "s3://bucket/run", "--out", tmp_path / "p.csv")
+    named = ("--graph", "s3://bucket/parts")
+    answer = in_process("predict", "s3://bucket/run", *named, "--out", tmp_path / "p.csv")
     assert answer.returncode == 0, answer.stderr
     assert "40 prediction(s)" in answer.stdout
-    answer = in_process("report", "s3://bucket/run", "--out", tmp_path / "page.html")
+    answer = in_process("report", "s3://bucket/run", *named, "--out", tmp_path / "page.html")
     assert answer.returncode == 0, answer.stderr
     assert "run run" in answer.stdout
 

@@ -93,6 +93,19 @@ def test_parts_are_those_of_the_graph_in_memory(tmp_path: Path, kind: str, undir
     assert not (tmp_path / "out" / ".tables").exists()
 
 
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_undirected_weights_are_those_in_memory(tmp_path: Path, both_ways: bool) -> None:
+    loop, there, back = ("n1", "n1", 7.0), ("n0", "n1", 0.3), ("n1", "n0", 0.3)
+    rows = [loop, there, back] * 2 if both_ways else [loop, there, back, ("n2", "n3", 4.0), there, back]
+    edges = dict(zip(("source", "target", "weight"), map(list, zip(*rows, strict=True)), strict=True))
+    ids = [f"n{number}" for number in range(NODES)]
+    tables = written(tmp_path / "in", edges=edges, nodes={"id": ids}, columns={"undirected": True})
+    graph = load(tmp_path / "in" / "edges.whole.csv", nodes=tmp_path / "in" / "nodes.whole.csv", columns=tables.columns)
+    assert graph.adjacency[0, 1] == np.float32(0.6 if both_ways else 1.2)
+    shard_tables(tables, tmp_path / "out", 2)
+    assert (load(tmp_path / "out").adjacency != graph.adjacency).nnz == 0
+
+
 def messy() -> dict[str, Any]:
     """A column of every role that is streamed, with missing values in many ways."""
     rng = np.random.default_rng(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import struct
@@ -14,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gpcn import DataError, load, synthesize
+from gpcn import Columns, DataError, load, synthesize
 from gpcn.data.archives import read_npz
 from gpcn.data.tables.tables_out import write_graph_tables
+from gpcn.errors import CapacityError
 from tests.faults.commands import refused, run_command
 
 GRAPH_OPTIONS = {"nodes": 60, "degree": 4}
@@ -78,6 +80,49 @@ def test_hostile_column_files_are_refused(graph_file: Path, tmp_path: Path) -> N
 def test_an_endless_name_in_a_header_is_refused(tmp_path: Path) -> None:
     edges, nodes = tables(tmp_path, EDGES, f"id,label,{'x' * 140_000}\na,1,1\nb,2,1\nc,1,1\n")
     assert "has a header that cannot be read" in refused("inspect", edges, "--nodes", nodes)
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".csv.zst", ".jsonl.bz2"])
+def test_reading_stops_where_a_table_unpacks_to_more_than_memory(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = {"csv": (b"source,target\n", b"a,b\n"), "jsonl": (b"", b'{"source": "a", "target": "b"}\n')}
+    first, line = lines[ending.split(".")[1]]
+    packing = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}.get(Path(f"x{ending}").suffix)
+    with pa.output_stream(str(tmp_path / f"e{ending}"), compression=packing) as stream:
+        stream.write(first + line * (20_000_000 // len(line)))
+    monkeypatch.setenv("GPCN_MEMORY", "30M")
+    with pytest.raises(CapacityError, match=r"are read, needs about .* is available; read fewer rows, or .* --memory"):
+        load(tmp_path / f"e{ending}", require_labels=False)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".jsonl"])
+def test_lists_of_lists_are_refused(ending: str, tmp_path: Path) -> None:
+    table = pa.table({"id": ["a", "b"], "label": ["p", "q"], "m": [[[1.0], [2.0]], [[3.0]]]})
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    if ending == ".parquet":
+        pq.write_table(table, tmp_path / "nodes.parquet")
+    else:
+        (tmp_path / "nodes.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
+    with pytest.raises(DataError, match=r"column 'm': it holds lists of list.*leave it out with --drop m"):
+        load(tmp_path)
+    with pytest.raises(DataError, match=r"column 'm': it holds lists of list"):
+        load(tmp_path, columns=Columns(roles={"m": "tags"}))
+
+
+def test_a_cell_longer_than_what_is_read_at_once_is_read(tmp_path: Path) -> None:
+    edges, nodes = tables(tmp_path, EDGES, f"id,label,note\na,p,{'x' * 40_000_000}\nb,q,y\nc,p,z\n")
+    assert load(edges, nodes=nodes, columns=Columns(roles={"note": "drop"})).num_nodes == 3
+
+
+def test_rows_that_go_on_in_the_next_line_are_read_wherever_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpcn.data.tables.delimited.BLOCK", 1 << 10)
+    rows = "".join(f'{i},{"pq"[i % 2]},"note, {i}\n{i},q,more"\n' for i in range(400))
+    links = "".join(f"{i},{(i + 1) % 400}\n" for i in range(400))
+    edges, nodes = tables(tmp_path, f"source,target\n{links}", f"id,label,note\n{rows}")
+    assert load(edges, nodes=nodes, columns=Columns(roles={"note": "drop"})).num_nodes == 400
 
 
 def test_parquet_columns_without_a_name_or_with_dots_are_read(tmp_path: Path) -> None:

@@ -6,15 +6,25 @@ which no text has. `make fuzz` lets a coverage-guided fuzzer choose the bytes, `
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from gpcn import TrainConfig, load
+import numpy as np
+import pyarrow as pa
+
+from gpcn import Columns, TrainConfig, load
 from gpcn.data.packed_text import read_node_ids
 from gpcn.data.split_plan import SplitPlan
 from gpcn.data.tables.columns_file import read_columns_file
+from gpcn.distributed.sharding.joined_tables import Tables
+from gpcn.distributed.sharding.table_shards import shard_tables
 from gpcn.errors import GpcnError
+from gpcn.preparation import values
+from gpcn.preparation.misfits import plausible_times
+from tests.distributed.equal_graphs import check_equal
 
 Reader = Callable[[Path, bytes], object]
 
@@ -78,13 +88,56 @@ def _node_ids(folder: Path, content: bytes) -> object:
 
 
 def _plan(folder: Path, content: bytes) -> object:
-    import json
-
     try:
         payload = json.loads(content)
     except (ValueError, RecursionError):
         return None
     return SplitPlan.from_json(payload)
+
+
+def _both_ways(folder: Path, content: bytes) -> object:
+    """Tables that are streamed give the graph that they give in memory."""
+    first, _, second = content.partition(b"\0")
+    (folder / "edges.csv").write_bytes(first)
+    (folder / "nodes.csv").write_bytes(second)
+    columns = Columns(structure="none", unknown="drop")
+    tables = Tables([folder / "edges.csv"], [folder / "nodes.csv"], columns, folder.name)
+    shard_tables(tables, folder / "parts", 1, memory="200MB")
+    graph = load(folder, columns=columns)  # what can be streamed can be read
+    check_equal(graph, load(folder / "parts"))
+    return graph
+
+
+def _dates(folder: Path, content: bytes) -> object:
+    """Dates are of years that are plausible, and what was read once is read again by the same format."""
+    cells = pa.array(content.decode("utf-8", errors="ignore").split("\n"), pa.string())
+    moments = plausible_times(cells)
+    if moments is None:
+        return None
+    seconds, format = moments
+    assert np.nanmin(seconds) >= -2.3e9
+    assert np.nanmax(seconds) < 4.2e9
+    again = values.column_times(cells, format)
+    assert again is not None
+    np.testing.assert_array_equal(again[0], seconds)
+    return moments
+
+
+def _json_ids(folder: Path, content: bytes) -> object:
+    """Numbers and texts of JSON are ids to the letter."""
+    lines = [line for line in content.decode("utf-8", errors="ignore").split("\n") if line.strip()]
+    try:
+        expected = [json.loads(line, parse_int=str, parse_float=str) for line in lines]
+    except (ValueError, RecursionError):
+        return None
+    if not all(isinstance(cell, str) for cell in expected):
+        return None
+    (folder / "edges.csv").write_text("source,target\n")
+    (folder / "nodes.jsonl").write_text("".join(f'{{"id": {line}, "label": "p"}}\n' for line in lines))
+    graph = load(folder, columns=Columns(structure="none"))
+    found = graph.node_ids or [str(number) for number in range(graph.num_nodes)]
+    assert list(found) == [re.sub(r"^(-?\d+)\.0+$", r"\1", cell.strip()) for cell in expected], (found, expected)
+    return graph
 
 
 KINDS: dict[str, Reader] = {
@@ -101,4 +154,8 @@ KINDS: dict[str, Reader] = {
     "plan": _plan,
     "parquet": _file(".parquet"),
     "gz": _file(".csv.gz"),
+    "zst": _file(".csv.zst"),
+    "both_ways": _both_ways,
+    "dates": _dates,
+    "json_ids": _json_ids,
 }

@@ -76,6 +76,14 @@ def contents() -> dict[str, list[bytes]]:
         "plan": [json.dumps(SplitPlan(count=3).to_json()).encode()],
         "parquet": [parquet()],
         "gz": [gzip.compress(EDGES, mtime=0)],
+        "zst": [pa.compress(EDGES, codec="zstd", asbytes=True)],
+        "both_ways": [
+            b"source,target,weight\na,b,1\n#c,a,0.5\na,b,2\nx,a,1\n\0id,label,split,code,n,when,word\n"
+            b"a,p,train,003,1,2024-01-31,red\nb,q,val,017,0.5,2023-02-28,\n#c,p,test,200,NA,,blue\n",
+            b'source,target\n1,2\n02,1\n\0"id",label,split,"flag"\n1,1.0,train,yes\n2,0,val,no\n02,1,test,"?"\n',
+        ],
+        "dates": [b"2024-01-31\n2023-02-28 10:00:00.5+02:00\n\n", b"31/12/23\n01/02/24\nNA", b"5 Mar 2024\n31.12.1999"],
+        "json_ids": [b"15098306652243313190\n15098306652243313490", b'"2024-01-31"\n"2024-02-01"', b"1.0\n-2.50\n1e3"],
     }
 
 

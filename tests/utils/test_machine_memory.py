@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from torch.profiler import ProfilerActivity, profile
 
 from gpcn import CapacityError, ConfigError, TrainConfig, random_splits, synthesize, train
 from gpcn.nn import Adjacency
 from gpcn.training import memory_estimate
 from gpcn.training.problem import Problem
+from gpcn.training.trainer import Trainer
 from gpcn.utils import machine_memory as memory
 from tests.graphs import star_graph
 
@@ -73,6 +76,16 @@ def test_links_two_steps_away_that_fit_are_made(monkeypatch: pytest.MonkeyPatch)
         Adjacency(links).operator(self_loops=False, hops=2)
 
 
+def test_a_few_nodes_that_hold_all_links_two_steps_away_are_not_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 nodes point to a hub, which points to 100,000: a sample of all nodes would not meet one of the 100."""
+    sources, leaves = np.arange(100), np.arange(101, 100_101)
+    ends = np.append(sources, np.full(leaves.size, 100)), np.append(np.full(sources.size, 100), leaves)
+    links = sp.csr_array((np.ones(ends[0].size), ends), shape=(100_101, 100_101))
+    monkeypatch.setenv(memory.VARIABLE, "100M")
+    with pytest.raises(CapacityError, match=r"about 10,000,000 links\) needs about 480 MB"):
+        Adjacency(links).operator(self_loops=False, hops=2)
+
+
 def test_overlapping_neighbours_are_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a ring of cliques the bound by degrees is far above what there is; a sample of rows tells."""
     cliques = sp.block_diag([np.ones((50, 50)) - np.eye(50)] * 20, format="csr")
@@ -99,6 +112,19 @@ def test_models_that_do_not_fit_are_refused_before_they_are_allocated(
         train(graph, config, jobs=1)
     assert tracemalloc.get_traced_memory()[1] < 1 << 28
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_rounds_of_h2gcn_under_dropout_are_counted_as_often_as_they_are_held(layers: int) -> None:
+    leaves, config = 20_000, TrainConfig.of("h2gcn", layers=layers, dropout=0.5, epochs=2)
+    star = star_graph(leaves)
+    directed = replace(star, adjacency=sp.triu(star.adjacency, format="csr"))
+    trainer = Trainer(Problem.of(directed, config), config, directed.splits[0], 0)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        trainer.run()
+    changes = [event.nbytes() for event in profiled.profiler.kineto_results.events() if event.name() == "[memory]"]
+    most = np.cumsum(changes).max()
+    assert 0.95 * most < memory_estimate.activation_bytes(directed, config) < most
 
 
 def test_usual_models_pass_without_a_look(monkeypatch: pytest.MonkeyPatch) -> None:

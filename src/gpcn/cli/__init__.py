@@ -1,6 +1,7 @@
 """The command line. One file per command; what a command does lives elsewhere in the package."""
 
 import gc
+import sys
 
 from gpcn.cli.shared.stopping import stoppable
 
@@ -18,4 +19,5 @@ def main() -> None:
         try:
             run()
         finally:
-            gc.freeze()  # what is left ends with the process: looking through it takes a quarter of a second
+            if "duckdb" not in sys.modules:  # which lists on the terminal whatever is left
+                gc.freeze()  # what is left ends with the process: looking through it takes a quarter of a second

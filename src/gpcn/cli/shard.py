@@ -53,7 +53,7 @@ def shard(
     """
     from gpcn.data.object_storage import remote_url
 
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
     orders: list[Any] = []
     log = step_log(log_format, quiet=log_format is None)
     where = remote_url(out) or str(out)
@@ -61,7 +61,8 @@ def shard(
         if memory is not None or _is_pattern(graph) or _is_pattern(str(options.nodes or "")):
             if order != "kept":
                 raise ConfigError("--order metis needs all links in memory; leave it out, or --memory and patterns")
-            manifest = _stream(graph, options, splitting, parts, where, memory or STREAMED, metric, progress, log)
+            limit = memory or STREAMED
+            manifest = _stream(graph, options, splitting, parts, where, limit, metric, progress, log, notes.append)
         else:
             from gpcn.distributed.sharding.shards import shard as write
 
@@ -78,7 +79,7 @@ def shard(
                 report_order=orders.append,
                 log=log,
             )
-            notes = loaded.notes
+            notes += loaded.notes
     sizes = {"nodes": manifest.graph["nodes"], "links": manifest.links, "splits": manifest.splits}
     shares = {"crossing": orders[0].crossing, "crossing_kept": orders[0].crossing_kept} if orders else {}
     if json:
@@ -110,6 +111,7 @@ def _stream(
     metric: str | None,
     progress: Any,
     log: Any,
+    note: Any,
 ) -> Any:
     from gpcn.data.load import find_pair
     from gpcn.distributed.sharding.joined_tables import Tables
@@ -130,6 +132,7 @@ def _stream(
     columns = options.columns()
     name = Path(graph).resolve().name.split(".")[0].replace("*", "") or Path(graph).resolve().parent.name
     tables = Tables(matching_files(edge_pattern, "edges"), matching_files(node_pattern, "nodes"), columns, name)
+    origin = options.origin(graph)
     return shard_tables(
-        tables, out, parts, memory=memory, source=options.origin(graph), metric=metric, progress=progress, log=log
+        tables, out, parts, memory=memory, source=origin, metric=metric, progress=progress, log=log, note=note
     )

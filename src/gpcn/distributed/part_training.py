@@ -23,6 +23,7 @@ from gpcn.distributed.part_problem import PartProblem
 from gpcn.distributed.part_run import POSITION, PREDICTIONS, part_key, split_part_folder
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import TrainingError
+from gpcn.files.atomic import add_folder
 from gpcn.files.sealed import FORMAT, file_digest, write_sealed
 from gpcn.graph import Split
 from gpcn.nn.engine.memory import reuse_freed_memory
@@ -83,7 +84,8 @@ def _train_split(
     publish: Publish,
 ) -> None:
     folder = split_part_folder(run, number, workers.rank)
-    folder.mkdir(parents=True, exist_ok=True)
+    add_folder(folder.parent)
+    add_folder(folder)
     owner = part_key(run, number, workers.rank)
     trainer = Trainer(problem, run.config, cast(Split, data.splits[number]), number)
     kept = PartCheckpoints(folder, owner, workers)

@@ -1,16 +1,23 @@
-"""How much memory there is, and a refusal before work begins that would need more.
+"""How much memory there is, a refusal before work begins that would need more, and what refusals of others look like.
 
 The estimates that are compared with it are lower bounds: what passes may still not fit, what is refused would not have.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
 
 from gpcn.errors import CapacityError, ConfigError
 
+REFUSED = re.compile(
+    r"can't allocate memory|out of memory|not enough memory|bad_alloc|cannot map zero-fill pages"
+    r"|cannot allocate memory(?! in static TLS)|failed to map segment from shared object(?!: Operation not permitted)",
+    re.IGNORECASE,
+)
+"""Words of allocators and of the loader of shared libraries (which has others where a folder is mounted noexec)."""
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 VARIABLE = "GPCN_MEMORY"
 """The environment variable that says how much may be used, such as 8G, instead of what the machine has."""
@@ -39,6 +46,24 @@ def require_memory(needed: float, what: str, advice: str) -> None:
         raise CapacityError(
             f"{what} needs about {readable_bytes(needed)} of memory, and {readable_bytes(limit)} is available; {advice}"
         )
+
+
+def require_addresses(needed: int, what: str) -> None:
+    """Refuse `what` where `ulimit -v` leaves fewer bytes of addresses: libraries written in C++ abort the process."""
+    left = _of_process()
+    if left is not None and needed > left:
+        raise CapacityError(
+            f"{what} needs about {readable_bytes(needed)} of addresses, and ulimit -v leaves {readable_bytes(left)} to "
+            "this process; raise that limit"
+        )
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether an allocator, the system or the loader of shared libraries refused memory."""
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    spoken = isinstance(error, (RuntimeError, ImportError, OSError)) and REFUSED.search(str(error)) is not None
+    return isinstance(error, MemoryError) or spoken
 
 
 def readable_bytes(size: float) -> str:

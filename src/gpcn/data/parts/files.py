@@ -96,5 +96,5 @@ def _checked(folder: Path, name: str, digests: Mapping[str, str]) -> Iterator[Pa
 
 
 def column_array(table: pa.Table, name: str) -> Any:
-    """A column as an array of NumPy."""
+    """A column as an array of NumPy; `KeyError` where the table has none of that name."""
     return table.column(name).combine_chunks().to_numpy(zero_copy_only=False)

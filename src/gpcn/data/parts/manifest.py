@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from gpcn.data.graph_record import check_graph_record
 from gpcn.errors import CheckpointError, DataError
-from gpcn.files.schema import anything, count, fields, flag, list_of, mapping_of, one_of, record, text
+from gpcn.files.schema import anything, count, fields, flag, list_of, mapping_of, name, one_of, text
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.utils.types import IntVector
 
@@ -126,23 +127,11 @@ def _begun(folder: Path) -> bool:
 
 
 def _check(payload: Any, where: str) -> None:
-    graph = fields(
-        {
-            **dict.fromkeys(("name", "metric", "fingerprint"), text),
-            **dict.fromkeys(("nodes", "classes"), count(1)),
-            "features": count(),
-            "directed": flag,
-            "relations": list_of(text),
-        },
-        dict.fromkeys(
-            ("names", "positive", "label_names", "feature_names", "preparation", "profile", "source"), anything
-        ),
-    )
     fields(
         {
             "format": anything,
             "layout": one_of(LAYOUT),
-            "graph": record,
+            "graph": check_graph_record,
             "links": count(),
             "sparse_features": flag,
             "splits": count(),
@@ -152,13 +141,13 @@ def _check(payload: Any, where: str) -> None:
         },
         {"order": text},
     )(payload, where)
-    graph(payload["graph"], "graph")
+    fields({"directed": flag, "relations": list_of(name)})(payload["graph"], "graph")
     offsets = payload["offsets"]
     rising = all(first < second for first, second in pairwise(offsets))
     if len(offsets) != len(payload["parts"]) + 1 or offsets[:1] != [0] or not rising:
         raise ValueError("its offsets do not cut the nodes into its parts")
     if offsets[-1] != payload["graph"]["nodes"]:
         raise ValueError(f"its parts have {offsets[-1]} nodes; expected {payload['graph']['nodes']}")
-    names = [name for digests in payload["parts"] for name in digests]
-    if any(Path(name).name != name for name in names):
+    files = [file for digests in payload["parts"] for file in digests]
+    if any(Path(file).name != file for file in files):
         raise ValueError("it names a file in another folder")

@@ -22,7 +22,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from gpcn.data.parts.files import column_array, count_part_rows, read_part_batches, read_part_table
-from gpcn.data.parts.manifest import Manifest
+from gpcn.data.parts.manifest import ADVICE, Manifest
 from gpcn.errors import CheckpointError
 from gpcn.utils.types import ROLES, IntVector
 
@@ -75,7 +75,15 @@ class PartData:
     @classmethod
     def read(cls, root: Path, manifest: Manifest, part: int) -> PartData:
         """Part `part` of the graph in `root`, every file checked."""
-        folder, digests = manifest.folder(root, part), manifest.files[part]
+        folder = manifest.folder(root, part)
+        try:
+            return cls._read(folder, manifest, part)
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError, pa.ArrowException) as error:
+            raise CheckpointError(f"{folder} is damaged: {_one_line(error)}; {ADVICE}") from error
+
+    @classmethod
+    def _read(cls, folder: Path, manifest: Manifest, part: int) -> PartData:
+        digests = manifest.files[part]
         start, stop = manifest.offsets[part], manifest.offsets[part + 1]
         total, width = manifest.offsets[-1], int(manifest.graph["features"])
 
@@ -99,11 +107,24 @@ class PartData:
             links=rows("links"),
             relations={name: rows(f"relation-{number}") for number, name in enumerate(manifest.relations)},
             features=matrix,
-            labels=column_array(nodes, "label").astype(np.int64),
-            splits=tuple(_split(column_array(nodes, f"split_{number}")) for number in range(manifest.splits)),
+            labels=_whole_numbers(nodes, "label"),
+            splits=tuple(_split(_whole_numbers(nodes, f"split_{number}")) for number in range(manifest.splits)),
             node_ids=nodes.column("id").to_pylist() if manifest.named_nodes else None,
-            positions=None if manifest.order == "kept" else column_array(nodes, "position").astype(np.int64),
+            positions=None if manifest.order == "kept" else _whole_numbers(nodes, "position"),
         )
+
+
+def _whole_numbers(table: pa.Table, name: str) -> IntVector:
+    column = table.column(name)
+    if column.null_count or not pa.types.is_integer(column.type):
+        raise ValueError(
+            f"its column {name} holds {column.type} with {column.null_count} empty; expected whole numbers"
+        )
+    return np.asarray(column_array(table, name), dtype=np.int64)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _entries(rows: sp.csr_array, start: int, names: tuple[str, str, str]) -> pa.Table:
@@ -141,6 +162,8 @@ def _read_matrix(
             total = count_part_rows(folder, name)
             fits = max(total, width) <= np.iinfo(np.int32).max
             columns, values = np.empty(total, dtype=np.int32 if fits else np.int64), np.empty(total, dtype=dtype)
+        if any(column.null_count for column in batch.columns):
+            raise ValueError(f"its table {name} has empty cells")
         nodes, others, numbers = (batch.column(index).to_numpy(zero_copy_only=False) for index in range(3))
         if nodes.min() < start or nodes.max() >= stop or others.min() < 0 or others.max() >= width:
             raise CheckpointError(f"a part names nodes outside of {start} to {stop - 1}, or columns outside of {width}")
@@ -158,5 +181,5 @@ def _roles(split: PartSplit, nodes: int) -> npt.NDArray[np.int8]:
     return roles
 
 
-def _split(roles: npt.NDArray[np.int8]) -> PartSplit:
+def _split(roles: IntVector) -> PartSplit:
     return PartSplit(*(np.flatnonzero(roles == code).astype(np.int64) for code in (1, 2, 3)))

@@ -27,6 +27,7 @@ from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import structure, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.preparation import Preparation
+from gpcn.preparation.scalar_encoders import Dates, date_note
 from gpcn.preparation.values import MISSING
 from gpcn.utils.types import Metric
 
@@ -60,27 +61,36 @@ def assemble_graph(
     count = len(ends.ids)
     weights = _weights(edges, columns, ends)
     adjacency = edges_to_adjacency(ends.edges, count, weights)
-    if adjacency.nnz < ends.edges.shape[1]:
-        how = "summed" if columns.weight else "counted once"
-        notes.append(f"{ends.edges.shape[1] - adjacency.nnz:,} edge(s) listed more than once were {how}")
-    if columns.undirected:
-        adjacency = adjacency.maximum(adjacency.T)
-    relations: dict[str, Any] = {}
+    distinct, problem, relations = adjacency.nnz, "", dict[str, Any]()
     if columns.type:
         kinds = ends.of(edges.data.column(columns.type))
         fitted = [column.name for column in preparation.columns] if preparation else []
         earlier_types = edge_columns.edge_types_counted_in(fitted, columns.type)
-        relations, problem = edge_columns.edge_relations(
-            kinds, ends.edges, count, weights, undirected=columns.undirected, earlier_types=earlier_types
+        relations, problem = edge_columns.edge_relations(kinds, ends.edges, count, weights, earlier_types=earlier_types)
+    if columns.undirected:
+        add_up = weights is not None and not edge_columns.list_both_directions(relations.values() or [adjacency])
+        adjacency, *matrices = (
+            edge_columns.undirected_adjacency(matrix, add_up=add_up) for matrix in (adjacency, *relations.values())
         )
-        notes += [f"edge column {columns.type!r}: {problem}"] if problem else []
+        relations = dict(zip(relations, matrices, strict=True))
+        if add_up:
+            distinct = (adjacency.nnz + np.count_nonzero(adjacency.diagonal())) // 2
+        elif weights is not None:
+            notes.append("every edge is listed in both directions with the same weight, and that is its weight")
+    if distinct < ends.edges.shape[1]:
+        how = "summed" if columns.weight else "counted once"
+        notes.append(f"{ends.edges.shape[1] - distinct:,} edge(s) listed more than once were {how}")
+    notes += [f"edge column {columns.type!r}: {problem}"] if problem else []
     scored = preparation is not None and feature_names is None  # labels and splits of a table to be scored may be odd
     labels, label_names = read_label_column(nodes, columns, count, require_labels, notes, lenient=scored)
     fields: dict[str, Any] = {}
     if feature_names is not None:
         fields = {"features": _as_they_are(nodes, columns), "feature_names": feature_names, "preparation": preparation}
     else:
-        table = _node_columns(nodes, columns) | _link_columns(edges, ends, columns, adjacency, relations, notes)
+        of_links = _link_columns(edges, ends, columns, adjacency, relations, preparation, notes)
+        of_nodes = _node_columns(nodes, columns)
+        _refuse_shared_names(of_nodes, of_links, nodes)
+        table = of_nodes | of_links
         fields = _prepared(table, nodes, columns, count, preparation, label_names, notes)
     if metric is None:
         metric, why = default_metric(labels, label_names)
@@ -103,11 +113,11 @@ def _weights(edges: SourceTable, columns: Columns, ends: Ends) -> npt.NDArray[An
     if columns.weight is None:
         return None
     column = edges.data.column(columns.weight)
-    if not values.is_number_type(column.type):
+    numbers = values.column_numbers(column)
+    if numbers is None:
         raise DataError(
             f"{edges.where}: the weight column {columns.weight!r} holds {column.type} values; expected numbers"
         )
-    numbers = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
     bad = np.flatnonzero(~((numbers > 0) & np.isfinite(numbers)))
     if bad.size:
         raise DataError(
@@ -122,7 +132,13 @@ def _node_columns(nodes: SourceTable | None, columns: Columns) -> dict[str, Any]
 
 
 def _link_columns(
-    edges: SourceTable, ends: Ends, columns: Columns, adjacency: Any, relations: Mapping[str, Any], notes: list[str]
+    edges: SourceTable,
+    ends: Ends,
+    columns: Columns,
+    adjacency: Any,
+    relations: Mapping[str, Any],
+    preparation: Preparation | None,
+    notes: list[str],
 ) -> dict[str, Any]:
     """What the links add to the features, as columns of numbers."""
     level = columns.structure
@@ -133,18 +149,38 @@ def _link_columns(
     directed, nodes = not columns.undirected, len(ends.ids)
     of_links = structure.degree_features(ends.edges, nodes, directed=directed)
     of_links |= structure.degree_features_by_type(dict(relations), str(columns.type), directed=directed)
+    fitted = None if preparation is None else {column.name for column in preparation.columns}
     for name in edges.data.column_names:
         if name in (columns.source, columns.target, columns.type):
             continue
         column = ends.of(edges.data.column(name))
-        sums = edge_columns.edge_aggregates(name, column, ends.edges, nodes, undirected=columns.undirected)
-        if sums is None:
-            notes.append(f"edge column {name!r} is not used: it holds neither numbers nor dates")
-        else:
-            of_links |= sums
+        try:
+            reason = edge_columns.reason_to_leave_out(name, column, fitted)
+            if reason:
+                use = "not used as a feature" if name == columns.weight else "not used"
+                notes.append(f"edge column {name!r} is {use}: {reason}")
+                continue
+            of_links |= edge_columns.edge_aggregates(
+                name, column, ends.edges, nodes, undirected=columns.undirected, notes=notes
+            )
+        except MisfitError as error:
+            row = error.row if ends.rows is None else int(ends.rows[error.row])
+            raise DataError(
+                f"{edges.where}, {edges.at(row)}: column {name!r} holds {error.cell!r}; expected {error.expected}"
+                f"{', as in training; correct it' if fitted else '; correct it, or leave the column out of the table'}"
+            ) from error
     if level == "full":
         of_links |= structure.link_structure_features(adjacency, directed=directed)
     return {name: pa.array(column, from_pandas=True) for name, column in of_links.items()}
+
+
+def _refuse_shared_names(of_nodes: Mapping[str, Any], of_links: Mapping[str, Any], nodes: SourceTable | None) -> None:
+    shared = [name for name in of_nodes if name in of_links]
+    if nodes is not None and shared:
+        raise DataError(
+            f"{nodes.where}: {len(shared)} column(s) are called like features that are made of the links, the first is "
+            f"{shared[0]!r}; expected names of their own, so rename them, or use --structure none to keep these alone"
+        )
 
 
 def _prepared(
@@ -180,6 +216,11 @@ def _prepared(
         f"column {column.name!r} was left out: {column.reason}"
         for column in preparation.columns
         if fitted_here and column.encoder is None and column.role != "drop" and column.name in of_nodes
+    ]
+    notes += [
+        date_note(column.name, column.encoder.format, column.encoder.also)
+        for column in preparation.columns
+        if fitted_here and isinstance(column.encoder, Dates) and column.encoder.also
     ]
     return {
         "features": compact_features(matrix),

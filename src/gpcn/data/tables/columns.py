@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from gpcn.errors import ConfigError, DataError
-from gpcn.preparation.roles import ROLES, Role
+from gpcn.preparation.roles import LITERAL, ROLES, Role
 from gpcn.preparation.scalar_encoders import Scale
 
 SOURCES = ("source", "src", "from", "source_id", "u")
@@ -24,6 +24,17 @@ CHOICES = {
     "unknown": ("error", "drop", "add"),
 }
 UNNAMED = re.compile(r"Unnamed: \d+")
+ID_WORDS = frozenset({"id", "uuid", "guid", "key", "no", "nr", "number", "code"})
+# fmt: off
+ROLE_WORDS = frozenset({
+    "from", "to", "source", "src", "target", "dst", "destination", "sender", "receiver", "recipient", "payer",
+    "payee", "caller", "callee", "counterparty", "other", "second", "related", "linked", "next", "previous",
+    "parent", "child", "friend", "follower", "followee", "followed", "following", "manager", "boss", "partner",
+    "peer", "neighbor", "neighbour", "contact", "spouse", "mother", "father", "mentor", "supervisor", "citing",
+    "cited", "referrer", "referred",
+})
+# fmt: on
+"""What an end of an edge is called among nodes of one kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +75,11 @@ class Columns:
     def in_edges(self, names: Sequence[str], where: str, *, lenient: bool = False) -> Columns:
         """The same with `source`, `target`, `weight` and `type` settled for a table with these columns.
 
-        A table to be scored may be `lenient`: it may lack the types of edges.
+        A table to be scored may be `lenient`: it may lack the types of edges, and a weight or a type that training did
+        not have is a column like any other.
         """
-        source = _find(names, self.source, SOURCES, where, "--source")
-        target = _find(names, self.target, TARGETS, where, "--target")
+        source = _find(names, self.source, SOURCES, where, "--source", before=lenient)
+        target = _find(names, self.target, TARGETS, where, "--target", before=lenient)
         if source is None and target is None and len(names) >= 2:
             source, target = names[0], names[1]
             if is_numeric_text(source) or is_numeric_text(target):
@@ -82,15 +94,34 @@ class Columns:
                 f"{where}: cannot tell which columns hold the ends of an edge among {_listed(names)}; "
                 "name them with --source and --target"
             )
-        weight = _find(names, self.weight, WEIGHTS, where, "--weight")
+        weight = _find(names, self.weight, () if lenient else WEIGHTS, where, "--weight", before=lenient)
         remaining = [name for name in names if name not in (source, target, weight)]
         kind = None if lenient and self.type not in remaining else _find(remaining, self.type, TYPES, where, "--type")
         return replace(self, source=source, target=target, weight=weight, type=kind)
+
+    @property
+    def literal_columns(self) -> list[str]:
+        """The columns of nodes that were said to hold what is taken to the letter."""
+        return [name for name, role in self.roles.items() if role in LITERAL]
 
     def names_ends(self, names: Sequence[str]) -> bool:
         """Whether the ends of edges are named, here or by a usual name of a column, and need not be guessed."""
         lowered = {name.lower() for name in names}
         return any((self.source, self.target, lowered & {*SOURCES, *TARGETS}))
+
+    def end_of_another_kind(self) -> str | None:
+        """Return the end of edges whose name tells of another kind of node than the ids; `None` where no name does.
+
+        With ids called `user_id`, edges from `user_id` to `merchant_id` lead elsewhere: one end has the ids' noun, the
+        other is an id with a noun of its own. `friend_id` and the like are what the other end of one kind is called.
+        """
+        kind, ends = _words(str(self.id)) - ID_WORDS, (str(self.source), str(self.target))
+        for near, far in (ends, ends[::-1]):
+            noun = _words(far) - ID_WORDS
+            of_another = noun and _words(far) & ID_WORDS and not noun & (kind | ROLE_WORDS)
+            if kind & _words(near) and of_another:
+                return far
+        return None
 
     def as_read_before(self, reading: Mapping[str, Any]) -> Columns:
         """What an earlier table was read with, where nothing else is said now."""
@@ -118,7 +149,9 @@ class Columns:
             label = self.label if self.label in names else None
             new = tuple(name for name in names if name not in (self.features or ()) and name not in (self.id, label))
             splits = None if self.splits is None else tuple(name for name in self.splits if name in names)
-            settled = replace(self, features=kept, roles=roles, label=label, splits=splits).in_nodes(names, where)
+            identity = _find(names, self.id, IDS, where, "--id", before=True)
+            known = replace(self, id=identity, features=kept, roles=roles, label=label, splits=splits)
+            settled = known.in_nodes(names, where)
             added = tuple(name for name in new if name not in (settled.splits or ()))
             return replace(settled, label=label, features=(*(kept or ()), *added))
         identity = _find(names, self.id, IDS, where, "--id") or names[0]
@@ -142,10 +175,20 @@ class Columns:
         return replace(self, id=identity, label=label, splits=splits, features=features)
 
 
-def _find(names: Sequence[str], given: str | None, usual: Sequence[str], where: str, option: str) -> str | None:
+def _words(name: str) -> set[str]:
+    """The words of a name such as `user_id` or `userId`."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return set(re.findall(r"[^\W_]+", apart.lower()))
+
+
+def _find(
+    names: Sequence[str], given: str | None, usual: Sequence[str], where: str, option: str, *, before: bool = False
+) -> str | None:
+    """The column `given`, or one with a `usual` name; `before`: it was given when an earlier table was read."""
     if given is not None:
         if given not in names:
-            raise DataError(f"{where} has no column {given!r} ({option}); it has {_listed(names)}")
+            advice = "; expected it as in training, so add it or rename the one that holds it" if before else ""
+            raise DataError(f"{where} has no column {given!r} ({option}); it has {_listed(names)}{advice}")
         return given
     lowered = {name.lower(): name for name in reversed(names)}
     return next((name if name in names else lowered[name] for name in usual if name in lowered), None)

@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
-import pyarrow.json as pajson
 import pyarrow.parquet as pq
 
+from gpcn.data.tables.cell_types import typed_cells
+from gpcn.data.tables.json_lines import read_objects
 from gpcn.errors import DataError
 from gpcn.files.input_files import require_regular_file
+from gpcn.utils import machine_memory
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 EDGE_LISTS = (".txt", ".edges", ".edgelist", ".el")
@@ -33,15 +35,22 @@ SUFFIXES = (*DELIMITERS, *JSON_LINES, ".parquet")
 ENDINGS = (*SUFFIXES, *(f"{plain}{packed}" for plain in (*DELIMITERS, *JSON_LINES) for packed in COMPRESSED))
 UNNAMED = "Unnamed: {}"  # what pandas calls a column without a name
 BLOCK = 1 << 24
+LARGEST_BLOCK = (1 << 31) - 1  # the longest row; Arrow counts its bytes in 32 bits
+COPIES, LINE_BYTES = 2, 64  # what a text and a row of it take at the least while they become a graph
+SMALLER = "read fewer rows, or cut the tables into parts with gpcn shard --memory"
 
 
 @dataclass(frozen=True)
 class Header:
-    """The first line of a delimited file: column names, where the data starts, what separates fields."""
+    """The first line of a delimited file: column names, where the data starts, what separates fields.
+
+    `quoted`: whether there are quotes anywhere, within which rows may go on in the next line.
+    """
 
     names: tuple[str, ...]
     skip: int
     delimiter: str
+    quoted: bool
 
 
 def table_file_ending(path: Path) -> str:
@@ -57,15 +66,15 @@ def table_file_stem(path: Path) -> str:
     )
 
 
-def table_column_names(path: Path) -> list[str]:
-    """The names of a table's columns."""
+def table_column_names(path: Path, *, bounded: bool = True) -> list[str]:
+    """The names of a table's columns. `bounded`: all of the table must fit into memory."""
     require_regular_file(path)
     if table_file_ending(path) == ".parquet":
         names = _named(_parquet(path).schema_arrow.names)
+    elif table_file_ending(path) in JSON_LINES:
+        names = _read_json_lines(path, ()).column_names
     else:
-        names = (
-            _read_json_lines(path).column_names if table_file_ending(path) in JSON_LINES else list(_header(path).names)
-        )
+        names = list(_header(path, bounded=bounded).names)
     if not names:
         raise DataError(f"{path} has no columns; expected a table")
     if len(set(names)) < len(names):
@@ -82,33 +91,49 @@ def first_data_line(path: Path) -> int:
 
 
 def read_table(
-    path: Path, *, text: Collection[str], only: Collection[str] | None = None, may_be_empty: bool = False
+    path: Path,
+    *,
+    text: Collection[str],
+    literal: Collection[str] = (),
+    only: Collection[str] | None = None,
+    may_be_empty: bool = False,
 ) -> pa.Table:
-    """A table with a header. Columns in `text` are kept to the letter as strings; `only` limits what is read."""
+    """A table with a header; `only` limits what is read.
+
+    Columns in `text` are read as texts, whatever they hold; those in `literal` stay what the file says, and a CSV says
+    text. Cells of others decide together whether they are numbers.
+    """
     names = table_column_names(path)
     chosen = set(names if only is None else only)
     wanted = [name for name in names if name in chosen]
-    if table_file_ending(path) in (".parquet", *JSON_LINES):
-        whole = (
-            _read_parquet(path, wanted)
-            if table_file_ending(path) == ".parquet"
-            else _read_json_lines(path).select(wanted)
-        )
-        table = _as_text(path, whole, text)
+    if table_file_ending(path) == ".parquet":
+        table = _as_text(path, _read_parquet(path, wanted), text)
+    elif table_file_ending(path) in JSON_LINES:
+        table = _as_text(path, _read_json_lines(path, text).select(wanted), text)
     else:
-        header = _header(path)
-        table = _parse(
-            path,
-            partial(_open, path),
-            pacsv.ReadOptions(column_names=names, skip_rows=header.skip, block_size=BLOCK),
-            pacsv.ParseOptions(delimiter=header.delimiter),
-            pacsv.ConvertOptions(
-                include_columns=wanted, column_types=dict.fromkeys(text, pa.string()), strings_can_be_null=False
-            ),
-        )
+        cells = _parse(path, partial(_open, path), _csv_options(_header(path), wanted))
+        as_written = {*text, *literal}
+        columns = {name: cells.column(name) for name in wanted}
+        table = pa.table({name: cell if name in as_written else typed_cells(cell) for name, cell in columns.items()})
     if table.num_rows == 0 and not may_be_empty:
         raise DataError(f"{path} has a header but no rows; expected at least one")
     return table
+
+
+def stream_table(path: Path, only: Collection[str]) -> Iterator[pa.RecordBatch]:
+    """The columns `only` of a table that need not fit into memory, in batches; of a CSV all cells are texts."""
+    wanted = [name for name in table_column_names(path, bounded=False) if name in set(only)]
+    if table_file_ending(path) == ".parquet":
+        for batch in _parquet(path).iter_batches():
+            yield pa.RecordBatch.from_arrays(batch.columns, names=_named(batch.schema.names)).select(wanted)
+        return
+    options = _csv_options(_header(path, bounded=False), wanted)
+    try:
+        with pacsv.open_csv(_open(path), **options) as batches:
+            yield from batches
+    except pa.ArrowException as error:
+        if not _is_empty_csv(error):
+            raise _parse_error(path, partial(_open, path), options, error) from error
 
 
 def read_edge_list(path: Path) -> pa.Table:
@@ -128,22 +153,24 @@ def read_edge_list(path: Path) -> pa.Table:
             "for a table with a header, use .csv or .tsv"
         )
     types = dict(list({"source": pa.string(), "target": pa.string(), "weight": pa.float64()}.items())[:width])
-    return _parse(
-        path,
-        partial(pa.BufferReader, content),
-        pacsv.ReadOptions(column_names=list(types), block_size=BLOCK),
-        pacsv.ParseOptions(delimiter=delimiter.decode()),
-        pacsv.ConvertOptions(column_types=types, strings_can_be_null=False),
-    )
+    options = {
+        "read_options": pacsv.ReadOptions(column_names=list(types), block_size=BLOCK),
+        "parse_options": pacsv.ParseOptions(delimiter=delimiter.decode()),
+        "convert_options": pacsv.ConvertOptions(column_types=types, strings_can_be_null=False),
+    }
+    return _parse(path, partial(pa.BufferReader, content), options)
 
 
-def _header(path: Path) -> Header:
-    _check_text(path)
+def _header(path: Path, *, bounded: bool = True) -> Header:
+    quoted = _check_text(path, bounded=bounded)
     with io.TextIOWrapper(_open(path), encoding="utf-8-sig", newline="") as stream:
-        skip, line = next(((number, line) for number, line in enumerate(stream, start=1) if line.strip()), (0, ""))
+        lines = enumerate(iter(partial(stream.readline, BLOCK), ""), start=1)
+        skip, line = next(((number, line) for number, line in lines if line.strip()), (0, ""))
     if not line:
         raise DataError(f"{path} is empty: it has blanks and control characters alone; expected a table")
     delimiter = _delimiter(path, line)
+    if len(line) == BLOCK:
+        raise DataError(f"{path} has a first line of more than {BLOCK:,} letters; expected the names of its columns")
     if line.count('"') % 2:
         raise DataError(f"{path} has an unclosed quote or a line break inside its header; put every name on one line")
     try:
@@ -152,7 +179,7 @@ def _header(path: Path) -> Header:
         raise DataError(
             f"{path} has a header that cannot be read ({error}); expected short names of columns"
         ) from error
-    return Header(tuple(_named(cells)), skip, delimiter)
+    return Header(tuple(_named(cells)), skip, delimiter, quoted)
 
 
 def _named(cells: Iterable[str]) -> list[str]:
@@ -170,38 +197,61 @@ def _open(path: Path) -> Any:
         raise DataError(f"{path} cannot be opened: {_brief(error)}") from error
 
 
-def _parse(path: Path, source: Callable[[], Any], reading: Any, parsing: Any, converting: Any) -> pa.Table:
-    names = converting.include_columns or reading.column_names
+def _csv_options(header: Header, wanted: list[str]) -> dict[str, Any]:
+    """How Arrow reads the columns `wanted`: every cell as text."""
+    return {
+        "read_options": pacsv.ReadOptions(column_names=header.names, skip_rows=header.skip, block_size=BLOCK),
+        "parse_options": pacsv.ParseOptions(delimiter=header.delimiter, newlines_in_values=header.quoted),
+        "convert_options": pacsv.ConvertOptions(
+            include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
+        ),
+    }
+
+
+def _parse(path: Path, source: Callable[[], Any], options: dict[str, Any]) -> pa.Table:
     try:
-        return pacsv.read_csv(source(), read_options=reading, parse_options=parsing, convert_options=converting)
-    except pa.ArrowInvalid as error:
-        if "Empty CSV" in str(error) or "Could not skip initial" in str(error):
-            return pa.table({name: pa.array([], converting.column_types.get(name, pa.null())) for name in names})
-        _explain_ragged(path, source, reading, parsing, converting)
-        raise DataError(f"{path} cannot be read as a table: {_brief(error)}") from error
+        return pacsv.read_csv(source(), **options)
     except pa.ArrowException as error:
-        raise DataError(f"{path} cannot be read as a table: {_brief(error)}") from error
+        if _is_empty_csv(error):
+            types = options["convert_options"].column_types
+            return pa.table({name: pa.array([], kind) for name, kind in types.items()})
+        reading = options["read_options"]
+        if "straddl" in str(error) and reading.block_size == BLOCK:
+            reading.block_size = LARGEST_BLOCK
+            return _parse(path, source, options)
+        raise _parse_error(path, source, options, error) from error
 
 
-def _explain_ragged(path: Path, source: Callable[[], Any], reading: Any, parsing: Any, converting: Any) -> None:
-    """Read once more, in order and skipping bad rows, to be able to say how many there are and which is first."""
+def _is_empty_csv(error: pa.ArrowException) -> bool:
+    return "Empty CSV" in str(error) or "Could not skip initial" in str(error)
+
+
+def _parse_error(path: Path, source: Callable[[], Any], options: dict[str, Any], error: Exception) -> DataError:
+    """The sentence for a file that Arrow refused: how many rows are too short or too long, and which is first."""
+    if "straddl" in str(error):
+        size = machine_memory.readable_bytes(options["read_options"].block_size)
+        return DataError(
+            f"{path} holds a row of more than {size}, too long to be read; look for an unclosed quote, or shorten it"
+        )
     bad: list[Any] = []
 
     def note(row: Any) -> str:
         bad.append(row)
         return "skip"
 
-    reading.use_threads = False
-    parsing.invalid_row_handler = note
-    with contextlib.suppress(pa.ArrowException):
-        pacsv.read_csv(source(), read_options=reading, parse_options=parsing, convert_options=converting)
-    if bad:
-        first = bad[0]
-        where = f"line {first.number}" if first.number else f"the line {first.text[:60]!r}"
-        raise DataError(
-            f"{path}: {len(bad)} row(s) do not have {first.expected_columns} columns, the first is {where} with "
-            f"{first.actual_columns}; every row must have as many as the header (look for an unclosed quote too)"
-        )
+    options["read_options"].use_threads = False
+    options["parse_options"].invalid_row_handler = note
+    with contextlib.suppress(pa.ArrowException), pacsv.open_csv(source(), **options) as batches:
+        for _ in batches:
+            pass
+    if not bad:
+        return DataError(f"{path} cannot be read as a table: {_brief(error)}")
+    first = bad[0]
+    where = f"line {first.number}" if first.number else f"the line {first.text[:60]!r}"
+    return DataError(
+        f"{path}: {len(bad)} row(s) do not have {first.expected_columns} columns, the first is {where} with "
+        f"{first.actual_columns}; every row must have as many as the header (look for an unclosed quote too)"
+    )
 
 
 def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
@@ -214,10 +264,10 @@ def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
         raise DataError(f"{path} cannot be read: {_brief(error)}") from error
 
 
-def _read_json_lines(path: Path) -> pa.Table:
+def _read_json_lines(path: Path, text: Collection[str]) -> pa.Table:
     _check_text(path)
     try:
-        table = pajson.read_json(_open(path), read_options=pajson.ReadOptions(block_size=BLOCK))
+        table = read_objects(partial(_open, path), text)
         return table.rename_columns(_named(table.column_names))
     except (pa.ArrowException, RecursionError, ValueError) as error:
         raise DataError(f"{path} cannot be read as one JSON object per line: {_brief(error)}") from error
@@ -243,10 +293,13 @@ def _parquet(path: Path) -> Any:
         raise DataError(f"{path} is not a readable Parquet file: {_brief(error)}") from error
 
 
-def _check_text(path: Path) -> None:
-    """UTF-8, not empty, no NUL bytes; the first offence is named by line."""
+def _check_text(path: Path, *, bounded: bool = True) -> bool:
+    """UTF-8, not empty, no NUL bytes; the first offence is named by line. Whether there are quotes.
+
+    `bounded`: all of it must fit into memory.
+    """
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    line, empty = 1, True
+    line, empty, quoted, size = 1, True, False, 0
     with _open(path) as stream:
         while True:
             try:
@@ -270,8 +323,14 @@ def _check_text(path: Path) -> None:
             if not chunk:
                 break
             line += chunk.count(b"\n")
+            quoted = quoted or b'"' in chunk
+            size += len(chunk)
+            if bounded:
+                so_far = f"{path}, of which {machine_memory.readable_bytes(size)} are read,"
+                machine_memory.require_memory(float(COPIES * size + LINE_BYTES * line), so_far, SMALLER)
     if empty:
         raise DataError(f"{path} is empty; expected a table")
+    return quoted
 
 
 def _delimiter(path: Path, header: str) -> str:

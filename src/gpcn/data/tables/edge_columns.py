@@ -12,11 +12,14 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from gpcn.graph.validation import edges_to_adjacency
-from gpcn.preparation import values
-from gpcn.preparation.scalar_encoders import MISSING
+from gpcn.preparation import roles, values
+from gpcn.preparation.misfits import NUMERIC, MisfitError, plausible_times, refuse_days_that_do_not_exist
+from gpcn.preparation.scalar_encoders import MISSING, date_note
 from gpcn.utils.types import IntVector
 
 MOST_TYPES = 20
+IN_TIME = "mean days ago"
+ROUNDING = 1e-5  # how far two sums of the same weights may be apart, as a share of them
 Floats = npt.NDArray[np.float64]
 
 
@@ -26,7 +29,6 @@ def edge_relations(
     nodes: int,
     weights: npt.NDArray[Any] | None,
     *,
-    undirected: bool,
     earlier_types: Collection[str] = (),
 ) -> tuple[dict[str, sp.csr_array], str]:
     """Edges by type, and a note where there are too many types to be types; `earlier_types` may have no edges."""
@@ -40,9 +42,26 @@ def edge_relations(
     matrices = {}
     for code, name in enumerate(names):
         chosen = codes == code
-        matrix = edges_to_adjacency(ends[:, chosen], nodes, None if weights is None else weights[chosen])
-        matrices[name or MISSING] = matrix.maximum(matrix.T) if undirected else matrix
+        chosen_weights = None if weights is None else weights[chosen]
+        matrices[name or MISSING] = edges_to_adjacency(ends[:, chosen], nodes, chosen_weights)
     return matrices, ""
+
+
+def list_both_directions(matrices: Collection[sp.csr_array]) -> bool:
+    """Return whether every edge between two nodes is there in both directions, with the same weight to rounding."""
+    apart = [abs(matrix - matrix.T) - ROUNDING * matrix.maximum(matrix.T) for matrix in matrices]
+    linked = any(matrix.nnz > np.count_nonzero(matrix.diagonal()) for matrix in matrices)
+    return linked and not any((difference > 0).nnz for difference in apart)
+
+
+def undirected_adjacency(matrix: sp.csr_array, *, add_up: bool) -> sp.csr_array:
+    """Return the edges of `matrix` in both directions: `A + Aᵀ` with loops once, or the larger where not to `add_up`.
+
+    Sums make the weight of an edge the same whichever end its rows write first.
+    """
+    if not add_up:
+        return matrix.maximum(matrix.T)
+    return sp.csr_array(matrix + matrix.T - sp.diags_array(matrix.diagonal(), format="csr"))
 
 
 def edge_types_counted_in(columns: Collection[str], column: str) -> list[str]:
@@ -51,20 +70,42 @@ def edge_types_counted_in(columns: Collection[str], column: str) -> list[str]:
     return [name.removeprefix(start) for name in columns for start in starts if name.startswith(start)]
 
 
+def reason_to_leave_out(name: str, column: Any, fitted: Collection[str] | None) -> str:
+    """Return why no features are made of an edge column; empty where they are.
+
+    `fitted` are the features of an earlier table: what it used is used again, and nothing else.
+    """
+    if fitted is not None and _was_used(name, fitted):
+        return ""
+    if values.column_numbers(column) is None and plausible_times(column) is None:
+        refuse_days_that_do_not_exist(column)
+        return "it holds neither numbers nor dates"
+    if fitted is not None:
+        return "training did not use it"
+    guess = roles.guess_role(name, column)
+    return guess.reason if guess.role in roles.LEFT_OUT else ""
+
+
+def _was_used(name: str, fitted: Collection[str]) -> bool:
+    return any(f"links: {side}{name}, {what}" in fitted for side in ("", "out ", "in ") for what in ("mean", IN_TIME))
+
+
 def edge_aggregates(
-    name: str, column: Any, ends: IntVector, nodes: int, *, undirected: bool
-) -> dict[str, Floats] | None:
+    name: str, column: Any, ends: IntVector, nodes: int, *, undirected: bool, notes: list[str]
+) -> dict[str, Floats]:
     """Sums and means of a numeric edge column over the edges of each node; of a time, how many days before the last.
 
-    `None` where the column holds neither. Times count from the last one of the table, so that next month's table gives
-    what this month's gave.
+    A column that holds neither is refused with its first misfit. Times count from the last one of the table, so that
+    next month's table gives what this month's gave.
     """
     numbers = values.column_numbers(column)
     time = numbers is None
     if numbers is None:
-        moments = values.column_times(column)
+        moments = plausible_times(column)
         if moments is None:
-            return None
+            raise MisfitError.first(column, NUMERIC, "a number or a date", name)
+        also = values.fits_other_order(column, moments[1])
+        notes += [date_note(name, moments[1], also)] if also else []
         last = np.nanmax(moments[0], initial=-np.inf)
         numbers = (last - moments[0]) / values.DAY
     if undirected:
@@ -80,5 +121,5 @@ def edge_aggregates(
         mean: Floats = np.divide(total, count, out=np.full(nodes, np.nan), where=count > 0)
         if not time:
             columns[f"links: {side}{name}, sum"] = total
-        columns[f"links: {side}{name}, {'mean days ago' if time else 'mean'}"] = mean
+        columns[f"links: {side}{name}, {IN_TIME if time else 'mean'}"] = mean
     return columns

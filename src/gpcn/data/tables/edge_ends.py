@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from gpcn.data.tables.columns import Columns
 from gpcn.errors import DataError
 from gpcn.preparation import values
 from gpcn.utils.types import IntVector
+
+MOST_STRANGE = 0.5  # of an end of edges; where more are not among the nodes, it may hold nodes of another kind
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,16 @@ def read_ends(
 ) -> tuple[Ends, SourceTable | None]:
     """The ends, and the table of nodes, which has more rows where nodes that only edges name are to be added."""
     source, target = (_ids(edges, str(column)) for column in (columns.source, columns.target))
+    if columns.unknown != "drop":
+        _check_ends(edges, {str(columns.source): source, str(columns.target): target})
     if nodes is None:
         ids = pc.unique(pa.concat_arrays([source, target]))
+        ids = ids.filter(pc.not_equal(ids, ""))
     else:
         ids = _ids(nodes, str(columns.id))
         _check_ids(nodes, ids, str(columns.id))
+        if pc.all(pc.match_substring_regex(ids, r"^\d+$")).as_py():
+            refuse_two_kinds(edges.where, nodes.where, columns)
     positions = [pc.index_in(side, value_set=ids) for side in (source, target)]
     unknown = pc.or_(pc.is_null(positions[0]), pc.is_null(positions[1])).to_numpy(zero_copy_only=False)
     if not unknown.any():
@@ -78,8 +86,18 @@ def read_ends(
         return Ends(ids, np.stack(sides) if kept.size else np.empty((2, 0), np.int64), kept), nodes
     raise DataError(
         f"{edges.where}: {rows.size:,} edge(s) name {len(strangers):,} node(s) that are not among the nodes, the first "
-        f"is {first!r} in {edges.at(int(rows[0]))}; add the nodes, or use --unknown drop or --unknown add"
+        f"is {first!r} in {edges.at(int(rows[0]))}{_lone_end(positions, columns)}; add the nodes, or use --unknown "
+        "drop or --unknown add"
     )
+
+
+def _lone_end(positions: list[Any], columns: Columns) -> str:
+    """A clause about an end that hardly names any of the nodes, where the other names nothing else."""
+    strange = [side.null_count / len(side) for side in positions]
+    for name, here, there in zip((columns.source, columns.target), strange, strange[::-1], strict=True):
+        if here > MOST_STRANGE and not there:
+            return f", all in column {name!r}, which may hold nodes of another kind"
+    return ""
 
 
 def edge_header_note(edges: SourceTable, columns: Columns) -> str:
@@ -112,6 +130,29 @@ def _with_rows(table: pa.Table, identity: str, ids: Any) -> pa.Table:
     }
     texts = table.set_column(table.column_names.index(identity), identity, table.column(identity).cast(pa.string()))
     return pa.concat_tables([texts, pa.table(columns)])
+
+
+def _check_ends(edges: SourceTable, ends: Mapping[str, Any]) -> None:
+    """Refuse edges without a source or target."""
+    empty = {column: pc.equal(ids, "").to_numpy(zero_copy_only=False) for column, ids in ends.items()}
+    rows = np.flatnonzero(np.logical_or.reduce(list(empty.values())))
+    if rows.size:
+        column = next(name for name, missing in empty.items() if missing[rows[0]])
+        raise DataError(
+            f"{edges.where}: {rows.size:,} edge(s) have an empty end, the first in {edges.at(int(rows[0]))}, column "
+            f"{column!r}; expected two nodes, so fill them in, or use --unknown drop to leave these edges out"
+        )
+
+
+def refuse_two_kinds(edges: str, nodes: str, columns: Columns) -> None:
+    """Refuse ends whose names tell of two kinds of nodes, of nodes whose ids are all numbers: each would name both."""
+    other = columns.end_of_another_kind()
+    if other is not None:
+        raise DataError(
+            f"{edges}: column {other!r} seems to name another kind of node than {columns.id!r} of {nodes}, so that "
+            f"its numbers would be taken for theirs; expected ends of one kind; if they are, rename {other!r}, for "
+            f"instance to 'other_{columns.id}'"
+        )
 
 
 def _check_ids(nodes: SourceTable, ids: Any, column: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +34,7 @@ def read_label_column(
             advice = "give the table of nodes with --nodes" if nodes is None else _advice(nodes, columns)
             raise DataError(f"no labels: no column holds them; expected a label for some nodes, {advice}")
         return np.full(count, UNKNOWN, dtype=np.int64), None
-    cells = _whole_numbers_plain(values.column_texts(nodes.data.column(columns.label)))
+    cells = values.plain_whole_numbers(values.column_texts(nodes.data.column(columns.label)), NO_LABEL)
     names, missing = _class_names(nodes.where, pc.unique(cells).to_pylist(), columns, lenient)
     if not names and required:
         raise DataError(
@@ -89,14 +88,6 @@ def _class_names(where: str, distinct: list[str], columns: Columns, lenient: boo
     else:
         names = sorted(names)
     return names, [value for value in distinct if value not in names]
-
-
-def _whole_numbers_plain(cells: Any) -> Any:
-    """`1.0` as `1`, where all values are whole numbers, as when a table was exported from floats."""
-    kinds = [kind for kind in pc.unique(cells).to_pylist() if kind.lower() not in NO_LABEL]
-    if any("." in kind for kind in kinds) and all(re.fullmatch(r"-?\d+(\.0*)?", kind) for kind in kinds):
-        return pc.replace_substring_regex(cells, r"\.0*$", "")
-    return cells
 
 
 def _size(whole: str) -> tuple[int, list[int]]:

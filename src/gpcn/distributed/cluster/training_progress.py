@@ -34,7 +34,7 @@ def worker_progress_writer(files: RunFiles) -> Callable[[int, TrainingLoop], Non
         _, _, loss, score = trainer.history[-1]
         tick = [number, trainer.epoch, int(trainer.config["epochs"]), loss, score]
         with contextlib.suppress(GpcnError):  # a training does not end because nobody can see how far it is
-            with replacing(files.folder / FILE) as stream:
+            with replacing(files.folder / FILE, new_folders=False) as stream:
                 stream.write(json.dumps(tick).encode())
             files.publish(files.folder / FILE)
 

@@ -12,15 +12,16 @@ import pyarrow as pa
 
 from gpcn.data.tables.assembly import PARTS
 from gpcn.data.tables.columns import Columns
-from gpcn.data.tables.edge_ends import SourceTable
+from gpcn.data.tables.edge_columns import ROUNDING
+from gpcn.data.tables.edge_ends import SourceTable, refuse_two_kinds
 from gpcn.data.tables.node_labels import read_label_column
-from gpcn.distributed.sharding.streamed_columns import is_duckdb_number_type
-from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, scan_sql, text_literal
+from gpcn.distributed.sharding.stored_tables import shared_column_names, store_tables
+from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
 from gpcn.errors import DataError
+from gpcn.preparation.values import MISSING
 from gpcn.utils.types import ROLES, UNKNOWN
 
-INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
-"""Types of ids that are joined as numbers, which is faster than as text; they are written as text in one way only."""
+KNOWN = "FROM pairs WHERE source IS NOT NULL AND target IS NOT NULL"
 IN_MEMORY = "leave --memory out if the graph fits into memory"
 
 
@@ -34,11 +35,10 @@ class Tables:
     name: str
 
 
-def resolve_columns(database: TableDatabase, tables: Tables) -> Columns:
+def resolve_columns(tables: Tables) -> Columns:
     """Which column is what, and whether all of it can be streamed."""
-    edge_types, node_types = (database.columns(scan_sql(paths)) for paths in (tables.edges, tables.nodes))
-    columns = tables.columns.in_edges(list(edge_types), str(tables.edges[0]))
-    columns = columns.in_nodes(list(node_types), str(tables.nodes[0]))
+    columns = tables.columns.in_edges(shared_column_names(tables.edges), str(tables.edges[0]))
+    columns = columns.in_nodes(shared_column_names(tables.nodes), str(tables.nodes[0]))
     dropped = {name for name, role in columns.roles.items() if role == "drop"}
     columns = replace(columns, features=tuple(name for name in columns.features or () if name not in dropped))
     if columns.structure != "none":
@@ -60,51 +60,81 @@ def resolve_columns(database: TableDatabase, tables: Tables) -> Columns:
 
 
 def join_tables(database: TableDatabase, tables: Tables, columns: Columns) -> None:
-    """The tables `nodes`, numbered, and `links` between numbers, sorted; what is there already is kept."""
+    """The tables `nodes`, numbered, `links` between numbers, sorted, and `notes`; what is there already is kept."""
     if database.has("links"):
         return
-    texts = [str(columns.id), str(columns.label), *(columns.splits or ())]
-    chosen = ", ".join(
-        [f"{quoted_name(texts[0])}::VARCHAR AS gpcn_id", *map(quoted_name, (*texts[1:], *(columns.features or ())))]
-    )
-    types = database.columns(scan_sql(tables.nodes))  # of CSV files; what is no number is read as it is written
-    texts += [name for name in columns.features or () if not is_duckdb_number_type(types[name])]
-    nodes = scan_sql(tables.nodes, texts)
+    identity, label = str(columns.id), str(columns.label)
+    texts, features = [identity, label, *(columns.splits or ())], columns.features or ()
+    store_tables(database, "rows", tables.nodes, text=texts, others=features, literal=columns.literal_columns)
+    chosen = ", ".join(map(quoted_name, [*texts[1:], *features]))
     database.run(
-        f"CREATE OR REPLACE TABLE nodes AS SELECT row_number() OVER () - 1 AS gpcn_node, {chosen} FROM {nodes}"
+        f"CREATE OR REPLACE TABLE nodes AS SELECT gpcn_row AS gpcn_node, {quoted_name(identity)} AS gpcn_id, {chosen} "
+        "FROM rows ORDER BY gpcn_row"
     )
-    twice = database.rows("SELECT gpcn_id FROM nodes GROUP BY gpcn_id HAVING count(*) > 1 OR gpcn_id IS NULL LIMIT 1")
-    if twice:
-        raise DataError(
-            f"{tables.nodes[0]}: the id {twice[0][0]!r} is there more than once, or missing; expected one row each"
-        )
+    _check_streamed_ids(database, tables.nodes[0])
+    if not database.rows("SELECT 1 FROM nodes WHERE NOT regexp_full_match(gpcn_id, '\\d+') LIMIT 1"):
+        refuse_two_kinds(str(tables.edges[0]), str(tables.nodes[0]), columns)
     source, target = quoted_name(str(columns.source)), quoted_name(str(columns.target))
-    weight = "1" if columns.weight is None else f"e.{quoted_name(columns.weight)}"
-    edges = scan_sql(tables.edges, [str(columns.source), str(columns.target)])
-    ids = ((nodes, columns.id), (edges, columns.source), (edges, columns.target))
-    key = "BIGINT" if {database.columns(table)[str(name)] for table, name in ids} <= INTEGERS else "VARCHAR"
+    weights = [columns.weight] if columns.weight else []
+    store_tables(database, "rows", tables.edges, text=[str(columns.source), str(columns.target)], others=weights)
+    key = _id_type(database, source, target)
+    weight = f"TRY_CAST(e.{quoted_name(columns.weight)} AS DOUBLE)" if columns.weight else "1::DOUBLE"
     pairs = (
-        f"SELECT s.gpcn_node AS source, t.gpcn_node AS target, {weight}::DOUBLE AS weight FROM {edges} AS e "
+        f"SELECT s.gpcn_node AS source, t.gpcn_node AS target, {weight} AS weight FROM rows AS e "
         f"LEFT JOIN nodes AS s ON e.{source}::{key} = s.gpcn_id::{key} "
         f"LEFT JOIN nodes AS t ON e.{target}::{key} = t.gpcn_id::{key}"
     )
     database.run(f"CREATE OR REPLACE TABLE pairs AS {pairs}")
-    _check_pairs(database, tables, columns)
-    merged = "sum(weight)" if columns.weight is not None else "1.0"
-    links = (
-        f"SELECT source, target, {merged} AS weight FROM pairs "
-        "WHERE source IS NOT NULL AND target IS NOT NULL GROUP BY source, target"
-    )
-    if columns.undirected:
-        database.run(f"CREATE OR REPLACE TABLE once AS {links}")
-        both = "SELECT source, target, weight FROM once UNION ALL SELECT target, source, weight FROM once"
-        links = f"SELECT source, target, max(weight) AS weight FROM ({both}) GROUP BY source, target"
+    database.create("notes", pa.table({"text": pa.array(_check_pairs(database, tables, columns), pa.string())}))
+    links = (_undirected_links if columns.undirected else _directed_links)(database, columns)
     database.run(f"CREATE OR REPLACE TABLE links AS {links} ORDER BY source, target")
-    for name in ("pairs", "once"):
+    for name in ("rows", "pairs", "once"):
         database.run(f"DROP TABLE IF EXISTS {name}")
 
 
-def _check_pairs(database: TableDatabase, tables: Tables, columns: Columns) -> None:
+def _directed_links(database: TableDatabase, columns: Columns) -> str:
+    merged = "1.0" if columns.weight is None else "sum(weight)"
+    return f"SELECT source, target, {merged} AS weight {KNOWN} GROUP BY source, target"
+
+
+def _undirected_links(database: TableDatabase, columns: Columns) -> str:
+    """Both directions of every edge, by the rule of `edge_columns.list_both_directions` and `undirected_adjacency`."""
+    sums = ", ".join(
+        f"coalesce(sum(weight) FILTER (WHERE source {order} target), 0) AS {name}"
+        for name, order in (("forward", "<="), ("backward", ">"))
+    )
+    database.run(
+        f"CREATE OR REPLACE TABLE once AS SELECT least(source, target) AS a, greatest(source, target) AS b, {sums} "
+        f"{KNOWN} GROUP BY 1, 2"
+    )
+    same = f"abs(forward - backward) <= {ROUNDING} * greatest(forward, backward)"
+    ((listed_twice,),) = database.rows(f"SELECT bool_and({same}) FROM once WHERE a < b")
+    total = "greatest(forward, backward)" if listed_twice else "forward + backward"
+    weight = "1.0" if columns.weight is None else total
+    ends = ("a AS source, b AS target", "b, a")
+    return " UNION ALL ".join(f"SELECT {pair}, {weight} AS weight FROM once" for pair in ends) + " WHERE a < b"
+
+
+def _check_streamed_ids(database: TableDatabase, path: Path) -> None:
+    empty = database.rows("SELECT gpcn_node FROM nodes WHERE gpcn_id = '' LIMIT 1")
+    if empty:
+        raise DataError(f"{path}: row {empty[0][0] + 1} has no id; expected an id for every node")
+    twice = database.rows("SELECT gpcn_id FROM nodes GROUP BY gpcn_id HAVING count(*) > 1 LIMIT 1")
+    if twice:
+        raise DataError(f"{path}: the id {twice[0][0]!r} is there more than once; expected one row each")
+
+
+def _id_type(database: TableDatabase, source: str, target: str) -> str:
+    """The type as which ids are joined: numbers, which is faster, where all are written in the only way of numbers."""
+    plain = " AND ".join(
+        f"(SELECT coalesce(bool_and(regexp_full_match({column}, '0|[1-9][0-9]{{0,17}}')), true) FROM {table})"
+        for column, table in (("gpcn_id", "nodes"), (source, "rows"), (target, "rows"))
+    )
+    return "BIGINT" if database.rows(f"SELECT {plain}")[0][0] else "VARCHAR"
+
+
+def _check_pairs(database: TableDatabase, tables: Tables, columns: Columns) -> list[str]:
+    """Refuse ends that are no nodes, and weights that are none; notes on edges that were dropped or merged."""
     ((strangers, bad),) = database.rows(
         "SELECT count(*) FILTER (WHERE source IS NULL OR target IS NULL), "
         "count(*) FILTER (WHERE weight IS NULL OR NOT (weight > 0) OR isinf(weight)) FROM pairs"
@@ -116,12 +146,20 @@ def _check_pairs(database: TableDatabase, tables: Tables, columns: Columns) -> N
         )
     if bad:
         raise DataError(f"{tables.edges[0]}: {bad:,} weight(s) are not positive; expected numbers above 0")
+    ((kept, different),) = database.rows(
+        f"SELECT (SELECT count(*) {KNOWN}), (SELECT count(*) FROM (SELECT DISTINCT source, target {KNOWN}))"
+    )
+    how = "summed" if columns.weight else "counted once"
+    return [
+        *([f"{strangers:,} edge(s) with an end that is not among the nodes were dropped"] if strangers else []),
+        *([f"{kept - different:,} edge(s) listed more than once were {how}"] if kept > different else []),
+    ]
 
 
 def read_table_classes(database: TableDatabase, columns: Columns) -> tuple[list[str], Any]:
     """The names of the classes and how many nodes each has; the table `classes` numbers what the column holds."""
     label = quoted_name(str(columns.label))
-    cells = database.rows(f"SELECT coalesce({label}::VARCHAR, ''), count(*) FROM nodes GROUP BY 1 ORDER BY 1")
+    cells = database.rows(f"SELECT {label}, count(*) FROM nodes GROUP BY 1 ORDER BY 1")
     table = SourceTable(pa.table({str(columns.label): [cell for cell, _ in cells]}), "the tables of nodes")
     numbers, names = read_label_column(table, columns, sum(count for _, count in cells), True, [])
     database.run("CREATE OR REPLACE TABLE classes (cell VARCHAR, number BIGINT)")
@@ -160,8 +198,8 @@ def check_streamed_splits(database: TableDatabase, columns: Columns) -> None:
     label = quoted_name(str(columns.label))
     for column in columns.splits or ():
         words = [word for synonyms in PARTS.values() for word in synonyms]
-        allowed = ", ".join(map(text_literal, [*words, "", "none", "na", "n/a", "nan", "null"]))
-        cell = f"lower(trim(coalesce({quoted_name(column)}::VARCHAR, '')))"
+        allowed = ", ".join(map(text_literal, [*words, *sorted(MISSING)]))
+        cell = f"lower({quoted_name(column)})"
         strange = database.rows(f"SELECT {cell} FROM nodes WHERE {cell} NOT IN ({allowed}) LIMIT 1")
         if strange:
             raise DataError(f"split column {column!r} holds {strange[0][0]!r}; expected train, val, test or nothing")
@@ -170,7 +208,7 @@ def check_streamed_splits(database: TableDatabase, columns: Columns) -> None:
             if not counts.get(code):
                 raise DataError(f"split column {column!r} has no {role} node; expected some of train, val and test")
         ((unlabelled,),) = database.rows(
-            f"SELECT count(*) FROM nodes LEFT JOIN classes AS c ON coalesce({label}::VARCHAR, '') = c.cell "
+            f"SELECT count(*) FROM nodes LEFT JOIN classes AS c ON {label} = c.cell "
             f"WHERE {split_role_sql(column)} > 0 AND coalesce(c.number, -1) < 0"
         )
         if unlabelled:
@@ -179,7 +217,7 @@ def check_streamed_splits(database: TableDatabase, columns: Columns) -> None:
 
 def split_role_sql(column: str) -> str:
     """The role of a node in a split, in SQL: 0 none, 1 train, 2 val, 3 test."""
-    cell = f"lower(trim(coalesce({quoted_name(column)}::VARCHAR, '')))"
+    cell = f"lower({quoted_name(column)})"
     cases = " ".join(
         f"WHEN {cell} IN ({', '.join(map(text_literal, words))}) THEN {code}"
         for code, words in enumerate(PARTS.values(), start=1)

@@ -62,7 +62,9 @@ class DistinctValues:
 def guess_streamed_role(database: TableDatabase, name: str, role: Role | None, distinct: DistinctValues) -> Guess:
     """The role of a column, said or guessed; one that is not made of streamed columns is refused."""
     try:
-        guess = roles.declared_role(role, distinct.cells) if role is not None else _guess(database, name, distinct)
+        guess = (
+            roles.declared_role(role, distinct.cells, name) if role is not None else _guess(database, name, distinct)
+        )
     except MisfitError as error:
         raise DataError(
             f"column {name!r} holds {error.cell!r}; expected {error.expected}; correct it, or say what the column "
@@ -81,7 +83,8 @@ def guess_streamed_role(database: TableDatabase, name: str, role: Role | None, d
 def _guess(database: TableDatabase, name: str, distinct: DistinctValues) -> Guess:
     cells = distinct.cells
     plain = values.is_text_type(cells.type) and values.column_flags(cells) is None
-    if not plain or values.column_numbers(cells) is not None or values.column_times(cells) is not None:
+    quantities = values.column_numbers(cells) is not None or values.column_times(cells) is not None
+    if not plain or (quantities and not values.is_code_column(cells)):
         return roles.guess_role(name, cells)  # decided by which values there are, not by how many
     texts = category_texts(cells)
     present = pc.not_equal(texts, "")

@@ -63,9 +63,9 @@ class _Column:
         self.distinct = DistinctValues.read(database, name)
         self.missing = self.distinct.missing_share()
         self.guess = guess_streamed_role(database, name, role, self.distinct)
-        numbers = (
-            values.column_numbers(self.distinct.cells) if values.column_flags(self.distinct.cells) is None else None
-        )
+        cells = self.distinct.cells
+        codes = role is None and values.is_code_column(cells)
+        numbers = values.column_numbers(cells) if values.column_flags(cells) is None and not codes else None
         if numbers is not None and role in FROM_NUMBERS:  # numbers that are written as texts
             self.source = create_mapped_cells(database, name, self.distinct.cells, numbers)
             guess, self.missing = guess_streamed_number(database, name, self.source)
@@ -90,9 +90,11 @@ class _Column:
             hours = bool((seconds[~np.isnan(seconds)] % values.DAY != 0).any())
             source = create_mapped_cells(self.database, self.name, cells, seconds / values.DAY)
             days = fit_streamed_numbers(self.database, f"{self.name} (days)", source, scale)
-            return Dates(self.name, format, days, tuple(part for part in CALENDAR if part != "hour" or hours))
+            parts = tuple(part for part in CALENDAR if part != "hour" or hours)
+            return Dates(self.name, format, days, parts, values.fits_other_order(cells, format))
         pairs: dict[str, int] = {}
-        for text, count in zip(category_texts(cells).to_pylist(), counts.tolist(), strict=True):
+        texts = values.plain_whole_numbers(category_texts(cells))
+        for text, count in zip(texts.to_pylist(), counts.tolist(), strict=True):
             pairs[text] = pairs.get(text, 0) + count
         return Levels.of_counts(self.name, pairs)
 

@@ -1,20 +1,19 @@
-"""Tables of edges and nodes that need not fit into memory: read, joined and sorted by DuckDB, which spills to disk."""
+"""Tables of edges and nodes that need not fit into memory: joined and sorted by DuckDB, which spills to disk."""
 
 from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from gpcn.data.tables.delimited import DELIMITERS, table_file_ending
 from gpcn.errors import ConfigError, DataError
 from gpcn.utils.extras import require_library
-
-CSV, PARQUET = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), (".parquet",)
 
 
 def quoted_name(name: str) -> str:
@@ -36,15 +35,6 @@ def matching_files(pattern: str, what: str) -> list[Path]:
     if len(kinds) > 1:
         raise DataError(f"{pattern} names CSV and Parquet files; expected {what} of one kind")
     return paths
-
-
-def scan_sql(paths: Sequence[Path], text: Sequence[str] = ()) -> str:
-    """The rows of `paths`, in SQL; the columns `text` are not guessed to be numbers."""
-    listed = ", ".join(text_literal(str(path)) for path in paths)
-    if _kind(paths[0]) == "parquet":
-        return f"read_parquet([{listed}])"
-    types = ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in text)
-    return f"read_csv([{listed}], header = true" + (f", types = {{{types}}})" if types else ")")
 
 
 class TableDatabase:
@@ -93,6 +83,21 @@ class TableDatabase:
             self._connection.execute(f"CREATE OR REPLACE TABLE {quoted_name(name)} AS SELECT * FROM gpcn_content")
             self._connection.unregister("gpcn_content")
 
+    def append(self, name: str, batches: Iterable[pa.Table]) -> None:
+        """Keep `batches` together as a table of that name: all of them, or none."""
+        self.run("BEGIN")
+        try:
+            for number, batch in enumerate(batches):
+                with self.errors():
+                    self._connection.register("gpcn_batch", batch)
+                    how = "INSERT INTO {}" if number else "CREATE OR REPLACE TABLE {} AS"
+                    self._connection.execute(f"{how.format(quoted_name(name))} SELECT * FROM gpcn_batch")
+                    self._connection.unregister("gpcn_batch")
+        except BaseException:
+            self.run("ROLLBACK")
+            raise
+        self.run("COMMIT")
+
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query that gives few."""
         with self.errors():
@@ -112,9 +117,8 @@ class TableDatabase:
 
 
 def _kind(path: Path) -> str:
-    name = path.name.lower()
-    if name.endswith(CSV):
-        return "csv"
-    if name.endswith(PARQUET):
-        return "parquet"
-    raise DataError(f"{path} has an unknown ending; expected {', '.join((*CSV, *PARQUET))}")
+    ending = table_file_ending(path)
+    if ending not in (*DELIMITERS, ".parquet"):
+        expected = ", ".join((*DELIMITERS, ".parquet"))
+        raise DataError(f"{path} has an unknown ending; expected {expected}; CSV may be compressed, such as .csv.gz")
+    return "parquet" if ending == ".parquet" else "csv"

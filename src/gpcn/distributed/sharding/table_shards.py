@@ -52,6 +52,7 @@ def shard_tables(
     metric: str | None = None,
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda text: None,
+    note: Callable[[str], None] = lambda text: None,
 ) -> Manifest:
     """Write the graph of `tables` into the folder `out` in `parts`; the same call again writes what is missing.
 
@@ -64,12 +65,15 @@ def shard_tables(
         metric: how predictions are judged (default: as the classes are shared out).
         progress: called after every part.
         log: called with a sentence per step.
+        note: called with what a reader of the graph should know.
     """
     storage, owner = part_storage(out), _owner(tables, parts)
     with storage.opened():
         database = _opened(storage.folder / ".tables" / f"{owner[:16]}.duckdb", memory)
         try:
             manifest = _write(_Sharding(database, tables, storage, parts, owner, log), source, metric, progress)
+            for (text,) in database.rows("SELECT text FROM notes"):
+                note(text)
         finally:
             database.close()
         shutil.rmtree(storage.folder / ".tables")
@@ -105,7 +109,7 @@ def _write(
     sharding: _Sharding, source: dict[str, Any] | None, metric: str | None, progress: Progress | None
 ) -> Manifest:
     database = sharding.database
-    columns = resolve_columns(database, sharding.tables)
+    columns = resolve_columns(sharding.tables)
     done = "are joined already" if database.has("links") else "are joined now"
     sharding.log(f"{len(sharding.tables.edges)} table(s) of edges and {len(sharding.tables.nodes)} of nodes {done}")
     join_tables(database, sharding.tables, columns)
@@ -182,7 +186,7 @@ def _write_part(
     _copy(
         database,
         f"SELECT coalesce(c.number, -1) AS label, gpcn_id AS id{roles} FROM nodes LEFT JOIN classes AS c "
-        f"ON coalesce({label}::VARCHAR, '') = c.cell WHERE {here} ORDER BY gpcn_node",
+        f"ON {label} = c.cell WHERE {here} ORDER BY gpcn_node",
         folder / "nodes.parquet",
     )
     used = [column.name for column in preparation.columns if column.encoder is not None]
