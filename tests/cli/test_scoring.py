@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.csv as pacsv
 import pytest
 
+import gpcn
 from gpcn.training.runs.run import Run
 from tests.commands import in_process
 from tests.sealing import resealed
@@ -183,3 +185,28 @@ def test_the_profile_is_in_the_run(run: Path) -> None:
     profile = Run.open(run).graph["profile"]
     assert sum(profile["degrees"]) == sum(profile["classes"]) == NODES
     assert len(profile["features"]["low"]) == Run.open(run).graph["features"]
+
+
+def with_a_weight(tables: Path) -> None:
+    header, *lines = (tables / "transfers.csv").read_text().splitlines()
+    weighted = [f"{line},{1 + number % 50}" for number, line in enumerate(lines)]
+    (tables / "transfers.csv").write_text("\n".join([f"{header},weight", *weighted]) + "\n")
+
+
+def test_a_weight_that_training_did_not_have_changes_no_prediction(run: Path, april: Path) -> None:
+    assert score(run, april).returncode == 0
+    plain = rows_of(april / "scores.csv")
+    with_a_weight(april)
+    facts = json.loads(score(run, april, "--json").stdout)
+    assert rows_of(april / "scores.csv") == plain
+    assert "edge column 'weight' is not used: training did not use it" in facts["notes"]
+
+
+def test_frames_lend_no_weight_to_a_run_without_any(run: Path, april: Path, tmp_path: Path) -> None:
+    people = pacsv.read_csv(april / "people.csv")
+    plain = pacsv.read_csv(april / "transfers.csv")
+    with_a_weight(april)
+    weighted = pacsv.read_csv(april / "transfers.csv")
+    folder = gpcn.open_run(run)
+    probabilities = [folder.predict(edges, people).probabilities for edges in (plain, weighted)]
+    np.testing.assert_array_equal(*probabilities)

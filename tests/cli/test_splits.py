@@ -142,6 +142,48 @@ def test_splits_follow_times_or_groups_in_a_column_of_the_nodes(tmp_path: Path) 
     assert graph_of(Run.open(tmp_path / "run")).splits[0].equals(load(tmp_path / "time.npz").splits[0])
 
 
+def split_by_dates(folder: Path, cells: list[str], *more: object) -> list[object]:
+    (folder / "edges.csv").write_text("source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(39)))
+    rows = (f"n{i},{'ab'[i % 2]},{i % 7},{cells[i]}\n" for i in range(40))
+    (folder / "nodes.csv").write_text("id,label,f,since\n" + "".join(rows))
+    return ["convert", folder, "--split-by", "since", *more, "--out", folder / "time.npz"]
+
+
+def test_times_of_two_digit_years_are_in_order(tmp_path: Path) -> None:
+    cells = [f"{1 + i % 28:02d}/{12 - i % 12:02d}/{17 + i // 10}" for i in range(40)]
+    document(*split_by_dates(tmp_path, cells))
+    (split,) = load(tmp_path / "time.npz").splits
+    assert split.train.max() < 20 <= split.val.min() <= split.val.max() < 30 <= split.test.min()
+
+
+def test_dates_that_cannot_order_nodes_are_refused_with_line_and_value(tmp_path: Path) -> None:
+    cells = [f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(40)]
+    for cell, expected in (("2024-02-31", "a day that exists"), ("0024-02-03", "a date in the years 1900 to 2100")):
+        answer = refused(*split_by_dates(tmp_path, [*cells[:38], cell, cells[39]], "--drop", "since"))
+        assert "nodes.csv, line 40: column 'since' (--split-by) holds" in answer
+        assert cell in answer
+        assert expected in answer
+    old = split_by_dates(tmp_path, [cell.replace("2024", "1724") for cell in cells], "--date", "since")
+    assert len(document(*old)) > 0
+
+
+def test_that_dates_fit_two_orders_is_said(tmp_path: Path) -> None:
+    words = split_by_dates(tmp_path, [f"{1 + i % 12:02d}/{1 + i // 12:02d}/2024" for i in range(40)])
+    said = " ".join(gpcn(*words).stdout.split())
+    assert said.count("'since' is read as %d/%m/%Y, though %m/%d/%Y fits all its values too") >= 1
+
+
+@pytest.mark.parametrize("word", ["", "NA", "n/a", "None", "-"])
+def test_every_missing_word_is_a_group_of_its_own(word: str, tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(39)))
+    rows = (f"n{i},{'ab'[i % 2]},{i % 7},{'h1' if i < 4 else word}\n" for i in range(40))
+    (tmp_path / "nodes.csv").write_text("id,label,f,household\n" + "".join(rows))
+    document("convert", tmp_path, "--split-group", "household", "--out", tmp_path / "group.npz")
+    graph = load(tmp_path / "group.npz")
+    assert [split.train.size for split in graph.splits] == [20] * 5
+    assert any("36 labelled node(s) have no 'household'; each is a group of its own" in note for note in graph.notes)
+
+
 def test_what_was_decided_is_said(folder: Path, tmp_path: Path) -> None:
     rows = list(csv.reader((folder / "nodes.csv").read_text().splitlines()))
     rows[1][rows[0].index("label")] = "rare"

@@ -260,6 +260,40 @@ def test_dates_are_the_same_in_another_format() -> None:
     np.testing.assert_array_equal(encoded(encoder, ["04.03.2024", "09.06.2024"]), expected)
 
 
+def test_the_order_of_day_and_month_is_that_of_training() -> None:
+    encoder = fit(["03/04/2024", "31/05/2024"], "date")
+    expected = encoded(encoder, ["2024-06-09", "2024-02-01"])
+    np.testing.assert_array_equal(encoded(encoder, ["09/06/2024", "01/02/2024"]), expected)
+    np.testing.assert_array_equal(encoded(encoder, ["09/06/24", "01/02/24"]), expected)
+    for turned in (["05/31/2024", "01/02/2024"], ["05/31/24", "01/02/24"]):
+        with pytest.raises(MisfitError, match="a date like those before") as caught:
+            encoded(encoder, turned)
+        assert caught.value.row == 0
+
+
+def test_dates_of_which_two_orders_fit_do_not_follow_other_formats() -> None:
+    with pytest.raises(MisfitError, match="a date like those before") as caught:
+        encoded(fit(["2024-03-04", "2024-06-09"], "date"), ["", "03/04/2024", "06/09/2024"])
+    assert (caught.value.row, caught.value.cell) == (1, "03/04/2024")
+
+
+def test_that_two_orders_fit_is_said_and_kept() -> None:
+    table = {"opened": pa.array(["03/04/2024", "06/09/2024"])}
+    fitted = Preparation.fit(table, declared={})
+    assert "read as %d/%m/%Y, though %m/%d/%Y fits too" in fitted.describe()[0]["encoded"]
+    assert restored(fitted) == fitted
+    settled = Preparation.fit({"opened": pa.array(["03/04/2024", "31/09/2024", "30/09/2024"][::2])}, declared={})
+    assert settled.describe()[0]["encoded"].endswith("read as %d/%m/%Y")
+
+
+def test_strange_years_of_new_tables_are_refused_unless_the_user_said_date() -> None:
+    usual, odd = {"opened": pa.array(["2023-03-04", "2024-06-09"])}, {"opened": pa.array(["2024-06-09", "9999-12-31"])}
+    with pytest.raises(MisfitError, match="a date in the years 1900 to 2100") as caught:
+        Preparation.fit(usual, declared={}).transform(odd, 2)
+    assert (caught.value.row, caught.value.cell, caught.value.column) == (1, "9999-12-31", "opened")
+    assert np.isfinite(Preparation.fit(usual, declared={"opened": "date"}).transform(odd, 2)[0]).all()
+
+
 def test_dates_before_1970_and_far_ahead_are_finite_and_in_order() -> None:
     encoder = fit(["1905-03-04", "2024-06-09"], "date")
     rows = encoded(encoder, ["1899-12-31", "2199-01-01"])
@@ -358,7 +392,7 @@ def test_new_values_are_finite_and_new_levels_and_columns_are_noted() -> None:
     fitted = Preparation.fit(messy(), declared={})
     table = messy() | {
         "income": pa.array([1e300] * 60),
-        "opened": pa.array(["2199-01-01"] * 60),
+        "opened": pa.array(["2099-01-01"] * 60),
         "country": pa.array(["BR", "AR"] * 30),
         "likes": pa.array(["padel"] * 60),
         "height": pa.array([1.8] * 60),

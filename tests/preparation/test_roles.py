@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpcn import Columns, ConfigError, DataError
-from gpcn.preparation import roles
+from gpcn.preparation import date_texts, roles, values
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import MisfitError
 
@@ -77,16 +79,17 @@ def test_names_that_only_contain_the_letters_of_id_are_no_ids(name: str) -> None
 
 DATES = {
     "%Y-%m-%d": ["2024-05-31", "2023-01-02"],
-    "%Y-%m-%d %H:%M:%S": ["2024-05-31 14:20:01", "2023-01-02 00:00:00"],
-    "%Y-%m-%dT%H:%M:%S": ["2024-05-31T14:20:01Z", "2023-01-02T00:00:00+00:00"],
-    "%Y-%m-%d %H:%M": ["2024-05-31 14:20", "2023-01-02 07:08"],
     "%Y/%m/%d": ["2024/05/31", "2023/01/02"],
     "%d.%m.%Y": ["31.05.2024", "02.01.2023"],
+    "%d.%m.%y": ["31.05.24", "02.01.23"],
     "%d/%m/%Y": ["31/05/2024", "02/01/2023"],
+    "%d/%m/%y": ["31/05/24", "02/01/23"],
     "%m/%d/%Y": ["05/31/2024", "01/02/2023"],
+    "%m/%d/%y": ["05/31/24", "01/02/23"],
     "%d %b %Y": ["31 May 2024", "02 Jan 2023"],
     "%b %d, %Y": ["May 31, 2024", "Jan 02, 2023"],
 }
+TIMES = ["", " 14:20", "T14:20:01", " 14:20:01.5", "T14:20:01Z", " 16:20:01+02:00", " 14:20:01.123456789 +0000"]
 
 
 @pytest.mark.parametrize("format", DATES)
@@ -96,8 +99,106 @@ def test_dates_are_read_as_people_write_them(format: str) -> None:
     assert roles.declared_role("date", texts(*DATES[format])).options["format"] == format
 
 
-def test_fractions_of_a_second_are_dates_too() -> None:
-    assert role(texts("2024-05-31 14:20:01.125", "2024-05-31 14:20:02.5")) == "date"
+@pytest.mark.parametrize("format", DATES)
+def test_some_dates_of_a_column_may_have_a_time_of_day(format: str) -> None:
+    cells = [f"{DATES[format][0]}{time}" for time in TIMES]
+    seconds, found = values.column_times(texts(*cells)) or (np.zeros(0), "")
+    assert found == format
+    day, minute = datetime(2024, 5, 31, tzinfo=UTC).timestamp(), 14 * 3600 + 20 * 60
+    assert seconds - day == pytest.approx([0, minute, *(minute + 1 + more for more in (0, 0.5, 0, 0, 0.123456789))])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    moments=st.lists(st.datetimes(datetime(1900, 1, 1), datetime(2100, 12, 31)), min_size=1, max_size=8),
+    format=st.sampled_from(date_texts.FORMATS),
+    time=st.sampled_from(["", " %H:%M", " %H:%M:%S", "T%H:%M:%S.%f"]),
+)
+def test_dates_are_those_of_the_standard_library(moments: list[datetime], format: str, time: str) -> None:
+    if "%y" in format:
+        moments = [
+            moment.replace(year=1969 + (moment.year - 1969) % 100, day=min(moment.day, 28)) for moment in moments
+        ]
+    cells = [moment.strftime(format + time) for moment in moments]
+    expected = [datetime.strptime(cell, format + time).replace(tzinfo=UTC).timestamp() for cell in cells]
+    seconds, found = values.column_times(texts(*cells), format) or (np.zeros(0), "")
+    assert (found, seconds.tolist()) == (format, pytest.approx(expected, abs=1e-6))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    moment=st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.timezones() | st.just(UTC)),
+    separator=st.sampled_from(" T"),
+)
+def test_iso_dates_with_zones_are_those_of_the_standard_library(moment: datetime, separator: str) -> None:
+    written = moment.isoformat(separator)
+    if (moment.utcoffset() or timedelta()).total_seconds() % 60:
+        return  # zones of long ago, to the second
+    seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+    for cells in ((written,), (written, "2024-05-31")):  # Arrow reads the first, we the second
+        read = values.column_times(texts(*cells))
+        assert read is not None
+        assert read[0][0] == pytest.approx(seconds, abs=1e-5)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    first=st.integers(0, 40),
+    second=st.integers(0, 40),
+    year=st.integers(1, 9999),
+    format=st.sampled_from(["%d/%m/%Y", "%Y-%m-%d"]),
+)
+def test_only_days_that_exist_are_dates(first: int, second: int, year: int, format: str) -> None:
+    cell = f"{first:02d}/{second:02d}/{year:04d}" if format == "%d/%m/%Y" else f"{year:04d}-{second:02d}-{first:02d}"
+    try:
+        expected = datetime.strptime(cell, format).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        assert values.column_times(texts(cell), format) is None
+    else:
+        assert values.column_times(texts(cell), format) == (pytest.approx([expected]), format)
+
+
+def test_years_of_two_digits_are_those_of_posix() -> None:
+    seconds, format = values.column_times(texts("31/12/23", "01/02/68", "01/02/69", None)) or (np.zeros(0), "")
+    assert format == "%d/%m/%y"
+    assert seconds[:3].astype("datetime64[s]").astype(str).tolist() == [
+        *("2023-12-31T00:00:00", "2068-02-01T00:00:00", "1969-02-01T00:00:00")
+    ]
+
+
+NO_DATES = {
+    "a day that does not exist": (["31/01/2023", "", "31/02/2023"], 2, "31/02/2023", "a day that exists"),
+    "no leap year": (["2023-03-01", "2023-02-29", "2024-02-29"], 1, "2023-02-29", "a day that exists"),
+    "a month that does not exist": (["2023-03-01", "2023-13-01", "2024-02-29"], 1, "2023-13-01", "a day that exists"),
+    "a date that is long over": (["2023-03-01", "0023-03-01"], 1, "0023-03-01", "in the years 1900 to 2100"),
+    "a date for ever": (["2023-03-01 10:00", "9999-12-31"], 1, "9999-12-31", "in the years 1900 to 2100"),
+    "one that Arrow knows": ([date(2023, 3, 1), date(1899, 12, 31)], 1, "1899-12-31", "in the years 1900 to 2100"),
+}
+
+
+@pytest.mark.parametrize("case", NO_DATES)
+def test_days_that_do_not_exist_and_strange_years_are_refused(case: str) -> None:
+    cells, row, cell, expected = NO_DATES[case]
+    with pytest.raises(MisfitError, match=expected) as caught:
+        roles.guess_role("column", pa.array(cells))
+    assert (caught.value.row, caught.value.cell) == (row, cell)
+
+
+@pytest.mark.parametrize("cells", [["1650-01-02", "1705-03-04"], [date(1650, 1, 2), date(1705, 3, 4)]])
+def test_old_dates_are_read_where_the_user_says_date(cells: list[Any]) -> None:
+    fitted = Preparation.fit({"made": pa.array(cells)}, declared={"made": "date"})
+    features, _ = fitted.transform({"made": pa.array(cells)}, 2)
+    assert np.isfinite(features).all()
+    assert features[0, 0] < features[1, 0]
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("s"), pa.timestamp("us"), pa.date64()])
+@pytest.mark.parametrize("declared", [{}, {"when": "date"}])
+def test_dates_of_arrow_beyond_any_calendar_are_refused(kind: Any, declared: Any) -> None:
+    far = pa.array([0, 2**31 - 1 if kind == pa.date32() else 2**62], pa.int32() if kind == pa.date32() else pa.int64())
+    with pytest.raises(MisfitError, match="a date in the years") as caught:
+        Preparation.fit({"when": far.view(kind)}, declared=declared)
+    assert caught.value.row == 1
 
 
 def test_dates_that_arrow_knows_are_dates() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import numpy.typing as npt
 from gpcn.data.load import find_pair
 from gpcn.data.split_plan import SplitPlan
 from gpcn.data.tables import delimited
+from gpcn.data.tables.delimited import first_data_line
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.preparation import values
+from gpcn.preparation.misfits import MisfitError, plausible_times, refuse_days_that_do_not_exist
+from gpcn.preparation.scalar_encoders import date_note
 
 
 def apply_split_plan(graph: Graph, plan: SplitPlan, origin: Mapping[str, Any]) -> Graph:
@@ -36,8 +40,12 @@ def split_by_columns(graph: Graph, plan: SplitPlan, origin: Mapping[str, Any]) -
             f"{path} has {len(column):,} rows, but the graph has {graph.num_nodes:,} nodes; convert it again"
         )
     if plan.by:
-        return plan.make(graph, times=np.concatenate([_times(column, path, name), np.full(extra, np.nan)]))
-    return plan.make(graph, groups=[*values.column_texts(column).to_pylist(), *[""] * extra])
+        times, notes = _times(column, path, name, declared=_is_declared(graph, name))
+        return plan.make(
+            replace(graph, notes=(*graph.notes, *notes)), times=np.concatenate([times, np.full(extra, np.nan)])
+        )
+    groups = values.missing_words_as_empty(values.column_texts(column)).to_pylist()
+    return plan.make(graph, groups=[*groups, *[""] * extra])
 
 
 def _table_of_nodes(origin: Mapping[str, Any], option: str) -> Path:
@@ -50,11 +58,28 @@ def _table_of_nodes(origin: Mapping[str, Any], option: str) -> Path:
     return nodes
 
 
-def _times(column: Any, path: Path, name: str) -> npt.NDArray[np.float64]:
+def _is_declared(graph: Graph, name: str) -> bool:
+    """Whether the user said that column `name` holds dates, however old."""
+    columns = graph.preparation.columns if graph.preparation else ()
+    return any(column.name == name and column.role == "date" and column.declared for column in columns)
+
+
+def _times(column: Any, path: Path, name: str, *, declared: bool) -> tuple[npt.NDArray[np.float64], list[str]]:
+    """The times of the rows, and a note of what had to be decided to read them."""
     numbers = values.column_numbers(column)
     if numbers is not None:
-        return numbers
-    moments = values.column_times(column)
+        return numbers, []
+    try:
+        moments = plausible_times(column, declared=declared)
+        if moments is None:
+            refuse_days_that_do_not_exist(column)
+    except MisfitError as error:
+        first = first_data_line(path)
+        where = f"line {error.row + first}" if first else f"row {error.row + 1}"
+        raise DataError(
+            f"{path}, {where}: column {name!r} (--split-by) holds {error.cell!r}; expected {error.expected}; correct it"
+        ) from error
     if moments is None:
         raise DataError(f"{path}: column {name!r} holds neither dates nor numbers; expected something to order by time")
-    return moments[0]
+    also = values.fits_other_order(column, moments[1])
+    return moments[0], [date_note(name, moments[1], also)] if also else []

@@ -53,7 +53,7 @@ def _is_fine(name: str, value: Any) -> bool:
         return isinstance(value, tuple) and all(isinstance(item, str) for item in value) and recognized
     if name == "scale":
         return value in get_args(Scale)
-    return isinstance(value, str) or (name == "separator" and value is None)
+    return isinstance(value, str) or (name in ("separator", "also") and value is None)
 
 
 def _is_number(value: Any) -> bool:
@@ -67,14 +67,14 @@ def fit_encoder(name: str, column: Any, guess: Guess, scale: Scale) -> Encoder:
         return Flags.fit(name, flags if flags is not None else _numbers(column))
     if guess.role == "date":
         seconds, format = values.column_times(column, guess.options.get("format")) or (_numbers(column), "timestamp")
-        return Dates.fit(name, seconds, format, scale)
+        return Dates.fit(name, seconds, format, scale, values.fits_other_order(column, format))
     if guess.role == "tags":
         separator = guess.options.get("separator")
         return Tags.fit(name, values.column_tag_lists(column, separator), separator)
     if guess.role == "text":
         return Words.fit(name, values.column_word_lists(column))
     if guess.role == "category":
-        return Levels.fit(name, category_texts(column))
+        return Levels.fit(name, values.plain_whole_numbers(category_texts(column)))
     return Numbers.fit(name, _numbers(column), scale)
 
 

@@ -17,8 +17,8 @@ from gpcn.errors import DataError
 from gpcn.preparation import encoders, roles, values
 from gpcn.preparation.encoders import Encoder
 from gpcn.preparation.misfits import MisfitError
-from gpcn.preparation.roles import LEFT_OUT, Guess, Role
-from gpcn.preparation.scalar_encoders import Scale
+from gpcn.preparation.roles import AS_SAID, LEFT_OUT, Guess, Role
+from gpcn.preparation.scalar_encoders import Dates, Scale
 from gpcn.preparation.text_encoders import Levels
 
 FORMAT = 1
@@ -36,6 +36,11 @@ class PreparedColumn:
     reason: str
     missing: float
     encoder: Encoder | None
+
+    @property
+    def declared(self) -> bool:
+        """Whether the user named the role."""
+        return self.reason == AS_SAID
 
     def describe(self) -> dict[str, Any]:
         """A row for people and JSON."""
@@ -73,6 +78,11 @@ class Preparation:
         return cls(tuple(columns), reading or {})
 
     @property
+    def literal_columns(self) -> list[str]:
+        """The columns whose cells are taken to the letter."""
+        return [column.name for column in self.columns if column.role in roles.LITERAL]
+
+    @property
     def feature_names(self) -> list[str]:
         """The names of all features, in order."""
         return [name for column in self.columns if column.encoder for name in column.encoder.names]
@@ -90,6 +100,8 @@ class Preparation:
             else:
                 notes += _surprises(column, values_of)
             try:
+                if isinstance(column.encoder, Dates) and values_of is not None:
+                    column.encoder.refuse_strange_years(values_of, declared=column.declared)
                 blocks.append(column.encoder.encode(values_of, rows))
             except MisfitError:
                 raise
@@ -154,8 +166,8 @@ def decide_bag_of_words(guesses: Mapping[str, Guess], complete: Collection[str])
 def _guess(name: str, column: Any, role: Role | None) -> Guess:
     try:
         if role == "drop":
-            return Guess("drop", "as said")
-        return roles.guess_role(name, column) if role is None else roles.declared_role(role, column)
+            return Guess("drop", AS_SAID)
+        return roles.guess_role(name, column) if role is None else roles.declared_role(role, column, name)
     except MisfitError as error:
         error.column = name
         raise

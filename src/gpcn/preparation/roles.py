@@ -12,12 +12,25 @@ import pyarrow.compute as pc
 
 from gpcn.errors import DataError
 from gpcn.preparation import values
-from gpcn.preparation.misfits import FLAG, LOCAL_NUMBER, NUMERIC, MisfitError, first_without_a_date
+from gpcn.preparation.date_texts import DIGITS
+from gpcn.preparation.misfits import (
+    FLAG,
+    LOCAL_NUMBER,
+    NUMERIC,
+    MisfitError,
+    first_without_a_date,
+    plausible_times,
+    refuse_days_that_do_not_exist,
+    refuse_strange_years,
+)
 from gpcn.preparation.values import SEPARATORS
 
 Role: TypeAlias = Literal["number", "count", "boolean", "category", "date", "tags", "text", "id", "constant", "drop"]
 ROLES: tuple[str, ...] = get_args(Role)
+AS_SAID = "as said"  # why a column has its role, where the user names it
 LEFT_OUT = ("id", "constant", "drop")
+LITERAL = ("category", "date", "tags", "text")
+"""Roles whose cells are taken to the letter, also where all of them look like numbers."""
 ID_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid|key|index|row)$", re.IGNORECASE)
 SAMPLE = 20_000  # texts looked at to tell names, tags, categories and prose apart
 FEW = 32  # different texts that are always categories
@@ -36,51 +49,58 @@ class Guess:
 
 def guess_role(name: str, column: Any) -> Guess:
     """The role that the values of `column` suggest."""
-    kind = column.type
-    if values.is_list_type(kind) and not pa.types.is_floating(kind.value_type):
+    if values.is_list_type(column.type) and not pa.types.is_floating(column.type.value_type):
+        _refuse_unreadable(name, column.type.value_type, "lists of ")
         return Guess("tags", "lists")
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise DataError(
-            f"it holds {kind} values; expected numbers, text, dates or lists; leave it out with --drop {name}"
-        )
-    if values.is_date_type(kind):
+    _refuse_unreadable(name, column.type)
+    if values.is_date_type(column.type):
         return _moment(column)
     flags = values.column_flags(column)
     if flags is not None:
         return _constant(flags) or Guess("boolean")
-    numbers = values.column_numbers(column)
+    codes = values.is_code_column(column)
+    numbers = None if codes else values.column_numbers(column)
     if numbers is not None:
         return _number(name, numbers)
-    moments = values.column_times(column)
+    moments = None if codes else plausible_times(column)
     if moments is not None:
         return Guess("date", f"format {moments[1]}", {"format": moments[1]})
     return _text(column)
 
 
-def declared_role(role: Role, column: Any) -> Guess:
+def _refuse_unreadable(name: str, kind: Any, many: str = "") -> None:
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        expected = "expected numbers, text, dates or lists of texts"
+        raise DataError(f"it holds {many}{kind} values; {expected}; leave it out with --drop {name}")
+
+
+def declared_role(role: Role, column: Any, name: str = "") -> Guess:
     """The role the user names, with what reading the column needs; a misfit is refused with its first value."""
+    if values.is_list_type(column.type):
+        _refuse_unreadable(name, column.type.value_type, "lists of ")
     if role in ("number", "count"):
         numbers = values.column_numbers(column)
         if numbers is None:
             raise MisfitError.first(column, NUMERIC, "a number")
     if role == "date":
-        moments = values.column_times(column) or values.column_times(column, values.DIGITS)
+        moments = values.column_times(column) or values.column_times(column, DIGITS)
         if moments is None:
             expected = "a date such as 2024-05-31 or 2024-05-31 14:20, all in one format"
-            raise first_without_a_date(column, None, expected)
-        return Guess("date", "as said", {"format": moments[1]})
+            raise first_without_a_date(column, DIGITS if pa.types.is_integer(column.type) else None, expected)
+        refuse_strange_years(column, moments[0], declared=True)
+        return Guess("date", AS_SAID, {"format": moments[1]})
     if role == "boolean" and values.column_flags(column) is None:
         numbers = values.column_numbers(column)
         if numbers is None or not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
             raise MisfitError.first(column, FLAG, "yes or no, true or false, 1 or 0")
     if role == "tags" and not values.is_list_type(column.type):
         cells = values.missing_words_as_empty(values.column_texts(column))
-        return Guess("tags", "as said", {"separator": _separator(cells.filter(pc.not_equal(cells, ""))) or ";"})
-    return Guess(role, "as said")
+        return Guess("tags", AS_SAID, {"separator": _separator(cells.filter(pc.not_equal(cells, ""))) or ";"})
+    return Guess(role, AS_SAID)
 
 
 def _moment(column: Any) -> Guess:
-    moments = values.column_times(column)
+    moments = plausible_times(column)
     seconds = moments[0] if moments else np.array([])
     return _constant(seconds) or Guess("date", "", {"format": "timestamp"})
 
@@ -134,6 +154,7 @@ def text_role(distinct: Any, total: int, rows: int, sample: Any, cells: Any) -> 
     if len(distinct) == 1 and total == rows:
         return Guess("constant", "every value is the same")
     _refuse_broken_numbers(cells, distinct)
+    refuse_days_that_do_not_exist(cells)
     separator = _separator(sample)
     if separator is not None:
         return Guess(

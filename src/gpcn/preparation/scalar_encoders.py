@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpcn.preparation import values
-from gpcn.preparation.misfits import FLAG, NUMERIC, MisfitError, first_without_a_date
+from gpcn.preparation.date_texts import FORMATS, OTHER_ORDER
+from gpcn.preparation.misfits import FLAG, NUMERIC, MisfitError, first_without_a_date, refuse_strange_years
 from gpcn.preparation.values import DAY, Floats
 
 Scale: TypeAlias = Literal["robust", "standard", "none"]
@@ -146,14 +147,15 @@ class Dates:
     format: str
     days: Numbers
     parts: tuple[str, ...]
+    also: str | None = None  # a format that fitted all values of training too
 
     @classmethod
-    def fit(cls, column: str, seconds: Floats, format: str, scale: Scale) -> Dates:
+    def fit(cls, column: str, seconds: Floats, format: str, scale: Scale, also: str | None = None) -> Dates:
         """From seconds since 1970, NaN where missing."""
         present = seconds[~np.isnan(seconds)]
         has_hours = bool((present % DAY != 0).any())
         parts = [part for part in CALENDAR if part != "hour" or has_hours]
-        return cls(column, format, Numbers.fit(f"{column} (days)", seconds / DAY, scale), tuple(parts))
+        return cls(column, format, Numbers.fit(f"{column} (days)", seconds / DAY, scale), tuple(parts), also)
 
     @property
     def names(self) -> list[str]:
@@ -164,13 +166,23 @@ class Dates:
     @property
     def how(self) -> str:
         """For people."""
-        return f"elapsed time and {', '.join(self.parts)}; read as {self.format}"
+        also = f", though {self.also} fits too" if self.also else ""
+        return f"elapsed time and {', '.join(self.parts)}; read as {self.format}{also}"
+
+    def seconds_of(self, column: Any) -> Floats:
+        """Return seconds since 1970, NaN where missing; what is no date as in training is refused."""
+        seconds = timestamp_values(column, self.format)
+        if seconds is None:
+            raise first_without_a_date(column, self.format, f"a date like those before ({self.format})", self.column)
+        return seconds
+
+    def refuse_strange_years(self, column: Any, *, declared: bool) -> None:
+        """Refuse dates that are probably none; where dates were declared, those outside of calendars."""
+        refuse_strange_years(column, self.seconds_of(column), declared=declared, name=self.column)
 
     def encode(self, column: Any, rows: int) -> Dense:
         """Elapsed time and the calendar; a missing date has no place in the calendar."""
-        seconds = np.full(rows, np.nan) if column is None else timestamp_values(column, self.format)
-        if seconds is None:
-            raise first_without_a_date(column, self.format, f"a date like those before ({self.format})", self.column)
+        seconds = np.full(rows, np.nan) if column is None else self.seconds_of(column)
         blocks = [self.days.encode_numbers(seconds / DAY)]
         absent = np.isnan(seconds)
         stamps = pa.array(np.where(absent, 0, seconds).astype(np.int64), pa.timestamp("s"))
@@ -194,9 +206,19 @@ def flag_values(column: Any) -> Floats | None:
 
 
 def timestamp_values(column: Any, format: str) -> Floats | None:
-    """Seconds since 1970, by the format that was fitted where it fits; all missing where there is no value at all."""
-    moments = values.column_times(column, format) or values.column_times(column)
+    """Seconds since 1970, by the format that was fitted, else by the only other one that fits all and does not turn
+    day and month round; all missing where there is no value at all."""
+    moments = values.column_times(column, format)
     if moments is not None:
         return moments[0]
-    empty = column.null_count == len(column) or values.is_empty_column(column)
-    return np.full(len(column), np.nan) if empty else None
+    if column.null_count == len(column) or values.is_empty_column(column):
+        return np.full(len(column), np.nan)
+    turned = {other for other in OTHER_ORDER if format in OTHER_ORDER and other[:2] != format[:2]}
+    fitting = [values.column_times(column, other) for other in FORMATS if other not in turned]
+    read = [moments[0] for moments in fitting if moments is not None]
+    return read[0] if len(read) == 1 else None
+
+
+def date_note(column: str, format: str, also: str) -> str:
+    """Return the note on dates that two formats fit."""
+    return f"{column!r} is read as {format}, though {also} fits all its values too; if that is wrong, write 2024-05-31"

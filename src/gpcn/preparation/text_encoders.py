@@ -65,7 +65,7 @@ class Levels:
         """One-hot."""
         cells = pa.array([""] * rows, pa.string()) if column is None else category_texts(column)
         width = len(self.levels)
-        positions = pc.index_in(cells, value_set=pa.array(self.levels, pa.string())).fill_null(-1)
+        positions = self._positions(cells).fill_null(-1)
         where = np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64).copy()
         empty = pc.equal(cells, "").to_numpy(zero_copy_only=False)
         strange = (where < 0) & ~empty
@@ -77,12 +77,19 @@ class Levels:
         ones = np.ones(kept.size, dtype=np.float32)
         return sp.csr_array((ones, (kept, where[kept])), shape=(rows, len(self.names)))
 
+    def _positions(self, cells: Any) -> Any:
+        """Which level a cell is, null for none; `1.0` is the level `1` where there is no other."""
+        levels = pa.array(self.levels, pa.string())
+        return pc.coalesce(
+            pc.index_in(cells, value_set=levels), pc.index_in(values.without_decimals(cells), value_set=levels)
+        )
+
     def strangers(self, column: Any) -> list[str]:
         """Levels that were not there when this was fitted, or are joined; nothing where joining is as fitted."""
         if self.other:
             return []
-        distinct = set(pc.unique(category_texts(column)).to_pylist())
-        return sorted(distinct - {"", *self.levels})
+        distinct = pc.unique(category_texts(column))
+        return sorted({*distinct.filter(self._positions(distinct).is_null()).to_pylist()} - {""})
 
     def state(self) -> dict[str, Any]:
         """Plain data."""

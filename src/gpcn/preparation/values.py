@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -11,38 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpcn.errors import DataError
+from gpcn.preparation import date_texts
 
 Floats = npt.NDArray[np.float64]
+DAY = date_texts.DAY
+PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", "--", "#n/a", "<na>", "nil", "n.a."})
 TRUE = frozenset({"true", "yes", "y", "t"})
 FALSE = frozenset({"false", "no", "n", "f"})
-DATE_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M",
-    "%Y/%m/%d",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y/%m/%d %H:%M",
-    "%d.%m.%Y",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%d/%m/%Y",
-    "%d/%m/%Y %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y",
-    "%m/%d/%Y %H:%M",
-    "%m/%d/%Y %H:%M:%S",
-    "%d %b %Y",
-    "%b %d, %Y",
-    "%Y%m%d",
-)
-DIGITS = "%Y%m%d"  # whole numbers are dates of this form only where somebody says so
 SEPARATORS = (";", "|", ",")
 WORD = r"\w\w+"
-DAY = 86_400.0
-SAMPLE = 100  # values that a format of dates has to fit before all are tried
 
 
 def is_number_type(kind: Any) -> bool:
@@ -103,6 +83,38 @@ def column_numbers(column: Any) -> Floats | None:
     return np.asarray(parsed.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def plain_whole_numbers(cells: Any, missing: Collection[str] = MISSING) -> Any:
+    """`1.0` as `1`, where all values are whole numbers, as when a table was exported from floats."""
+    kinds = [kind for kind in pc.unique(cells).to_pylist() if kind.lower() not in missing]
+    if any("." in kind for kind in kinds) and all(re.fullmatch(r"-?\d+(\.0*)?", kind) for kind in kinds):
+        return without_decimals(cells)
+    return cells
+
+
+def without_decimals(cells: Any) -> Any:
+    """`1.0` as `1`, cell by cell."""
+    return pc.replace_substring_regex(cells, r"^(-?\d+)\.0*$", r"\1")
+
+
+def is_code_column(column: Any) -> bool:
+    """Whether texts are codes: digits alone, some of them padded with zeros, such as `003`."""
+    return is_text_type(column.type) and is_any_padded(column) and are_all_digits(column)
+
+
+def is_any_padded(column: Any) -> bool:
+    """Whether some text is a whole number that begins with a zero it does not need."""
+    column = column if column.type == pa.string() else column_texts(column)
+    first = pc.and_(pc.starts_with(column, "0"), pc.invert(pc.starts_with(column, "0.")))
+    likely = pc.and_(pc.or_(first, pc.starts_with(column, " ")), pc.greater(pc.binary_length(column), 1))
+    return bool(pc.any(pc.match_substring_regex(column.filter(likely), r"^\s*0\d+\s*$")).as_py())
+
+
+def are_all_digits(column: Any) -> bool:
+    """Whether all texts that are not missing are digits alone."""
+    words = missing_words_as_empty(column_texts(column))
+    return bool(pc.all(pc.match_substring_regex(words, r"^\d*$"), min_count=0).as_py())
+
+
 def column_flags(column: Any) -> Floats | None:
     """Yes and no, true and false as 1 and 0, missing NaN; `None` where some value is neither."""
     if pa.types.is_boolean(column.type):
@@ -120,38 +132,46 @@ def column_flags(column: Any) -> Floats | None:
 
 
 def column_times(column: Any, format: str | None = None) -> tuple[Floats, str] | None:
-    """As seconds since 1970, missing NaN, and the format that fits all values; `None` where none does."""
+    """As seconds since 1970, missing NaN, and the first format that fits all values; `None` where none does.
+
+    Dates that Arrow knows are of the format `timestamp`.
+    """
     if is_date_type(column.type):
-        flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        return _seconds(flat), "timestamp"
-    digits = format == DIGITS and pa.types.is_integer(column.type)
-    if (is_number_type(column.type) and not digits) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+        return _seconds(column), "timestamp"
+    cells = date_cells(column, format)
+    if cells is None or cells.null_count == len(cells):
         return None
-    words = missing_words_as_empty(column_texts(column))
-    words = pc.replace_substring_regex(words, r"(\d{2}:\d{2}:\d{2})\.\d+", r"\1")
-    words = pc.replace_substring_regex(words, r"Z$|[+-]00:?00$", "")
-    present = pc.not_equal(words, "")
-    count = int(pc.sum(present).as_py() or 0)
-    if not count:
-        return None
-    shown = pc.if_else(present, words, None)
-    sample = words.filter(present).slice(0, SAMPLE)
-    for candidate in (format,) if format else DATE_FORMATS:
-        if pc.strptime(sample, format=candidate, unit="s", error_is_null=True).null_count:
-            continue
-        parsed = pc.strptime(shown, format=candidate, unit="s", error_is_null=True)
-        if count == len(parsed) - parsed.null_count:
-            return _seconds(parsed), str(candidate)
+    for candidate in date_texts.FORMATS:
+        if format in (None, candidate) and date_texts.looks_like(cells, candidate):
+            read = date_texts.read_dates(cells, candidate)
+            if np.count_nonzero(~np.isnan(read.seconds)) == len(cells) - cells.null_count:
+                return read.seconds, candidate
     return None
 
 
-def _seconds(values: Any) -> Floats:
-    stamps = values.cast(pa.timestamp("us"), safe=False) if not pa.types.is_date(values.type) else values
-    stamps = stamps.cast(pa.timestamp("us"))
-    whole = np.asarray(stamps.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), dtype=np.float64)
-    seconds = whole / 1e6
-    seconds[stamps.is_null().to_numpy(zero_copy_only=False)] = np.nan
-    return seconds
+def date_cells(column: Any, format: str | None = None) -> Any | None:
+    """The texts that may be dates, missing null; `None` where no text is one. Whole numbers are where `format` is."""
+    digits = format == date_texts.DIGITS and pa.types.is_integer(column.type)
+    if (is_number_type(column.type) and not digits) or pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+        return None
+    words = missing_words_as_empty(column_texts(column))
+    return pc.if_else(pc.equal(words, ""), None, words)
+
+
+def fits_other_order(column: Any, format: str) -> str | None:
+    """The format with month and day the other way round, where all values fit that as well."""
+    other = date_texts.OTHER_ORDER.get(format)
+    return other if other is not None and column_times(column, other) is not None else None
+
+
+def _seconds(column: Any) -> Floats:
+    """Of dates as Arrow stores them, however far from the present."""
+    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    whole = flat.view(pa.int32() if pa.types.is_date32(flat.type) else pa.int64()).cast(pa.float64(), safe=False)
+    numbers = np.asarray(whole.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if pa.types.is_date32(flat.type):
+        return numbers * DAY
+    return numbers / PER_SECOND["ms" if pa.types.is_date64(flat.type) else flat.type.unit]
 
 
 def column_tag_lists(column: Any, separator: str | None) -> Any:
