@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,7 +45,7 @@ def test_undefined_is_none_never_zero() -> None:
     one_class = homophily.measure(make_graph(labels=np.zeros(6, int), splits=()))
     assert one_class.edge == 1
     assert (one_class.class_insensitive, one_class.adjusted, one_class.label_informativeness) == (None,) * 3
-    assert "undefined" in homophily.verdict(one_class)
+    assert "undefined" in homophily.verdict(one_class, None)
 
 
 @settings(max_examples=30, deadline=None)
@@ -109,6 +111,7 @@ def test_directions_of_nothing_are_undefined() -> None:
     assert (directions.reciprocated, directions.outward.node, directions.inward.label_informativeness) == (None,) * 3
     assert directions.outward.coverage == 0
     assert homophily.direction_hint(directions) is None
+    assert homophily.above_chance(bare) is None
     unknown = homophily.by_direction(make_graph(labels=np.full(6, -1), splits=()))
     assert unknown.outward.coverage is None
 
@@ -141,5 +144,51 @@ def test_the_other_measures_equal_the_published_ones(name: str, load_dataset) ->
     [(0.8, 0.5, "mostly agree"), (0.2, 0.1, "agree somewhat"), (-0.3, 0.2, "in a pattern"), (0.0, 0.0, "say little")],
 )
 def test_the_verdict_is_in_plain_words(value: float, informative: float, words: str) -> None:
-    facts = homophily.Homophily(0.5, 0.5, 0.5, value, informative, np.eye(2))
-    assert words in homophily.verdict(facts)
+    facts = homophily.Homophily(0.5, 0.5, 0.5, value, 0.9, np.eye(2))
+    above = homophily.AboveChance(informative, informative - 0.01, informative + 0.01, 0.1)
+    assert words in homophily.verdict(facts, above)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("nodes", "degree", "classes", "directed"),
+    [(30, 2, 3, False), (200, 2, 20, True), (3000, 3, 983, False), (3000, 3, 983, True), (2000, 20, 50, False)],
+)
+def test_shuffled_labels_get_no_verdict_of_a_pattern(
+    nodes: int, degree: int, classes: int, directed: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    ends, labels = rng.integers(0, nodes, (2, nodes * degree)), rng.integers(0, classes, nodes)
+    graph = Graph.from_edges(ends, num_nodes=nodes, features=np.zeros((nodes, 1)), labels=labels)
+    graph = graph if directed else graph.symmetrized()
+    facts = inspect(graph)
+    assert "in a pattern" not in facts["verdict"]
+    above = facts["label_informativeness_above_chance"]
+    assert above["low"] <= 0 <= above["high"]
+    assert abs(above["value"]) < 0.1
+
+
+def test_what_is_above_chance_is_what_is_above_many_shuffles() -> None:
+    graph = synthesize(nodes=400, classes=20, degree=3, homophily=0.1, mixing="ring", seed=2, splits=0)
+    above, rng = homophily.above_chance(graph), np.random.default_rng(1)
+    assert above is not None
+    shuffled = [
+        homophily.measure(replace(graph, labels=rng.permutation(graph.labels))).label_informativeness or 0.0
+        for _ in range(300)
+    ]
+    plain = homophily.measure(graph).label_informativeness or 0.0
+    assert above.chance == pytest.approx(np.mean(shuffled), abs=0.005)
+    assert above.value == pytest.approx((plain - np.mean(shuffled)) / (1 - np.mean(shuffled)), abs=0.005)
+    assert above.high - above.low == pytest.approx(6 * np.std(shuffled) / (1 - np.mean(shuffled)), rel=0.2)
+    assert above.low > 0
+    assert above == homophily.above_chance(graph)
+    assert "in a pattern" in inspect(graph)["verdict"]
+
+
+VERDICTS = {"texas": "in a pattern", "wisconsin": "in a pattern", "cora": "mostly agree", "film": "say little"}
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("name", VERDICTS)
+def test_published_graphs_keep_their_verdicts(name: str, load_dataset) -> None:
+    assert VERDICTS[name] in inspect(load_dataset(name))["verdict"]

@@ -19,6 +19,8 @@ import numpy.typing as npt
 from gpcn.graph import Graph
 from gpcn.utils.types import UNKNOWN, IntVector
 
+SHUFFLING = 53_617  # the seed
+FEWEST_SHUFFLES, MOST_SHUFFLES, SHUFFLED_EDGES = 20, 200, 4_000_000
 CLEAR_DIFFERENCE, CLEAR_RATIO = 0.05, 1.5  # between what two directions tell, before anything is said of it
 
 
@@ -53,6 +55,49 @@ def measure(graph: Graph) -> Homophily:
         label_informativeness=_label_informativeness(undirected),
         compatibility=_row_shares(counts),
     )
+
+
+@dataclass(frozen=True)
+class AboveChance:
+    """Label informativeness corrected for chance: `(I - c) / (1 - c)`, `c` its mean where labels are shuffled.
+
+    With many classes or few edges, shuffled labels tell about each other too. Chance moves the value from `low` to
+    `high`: three standard deviations of the shuffled ones to either side.
+    """
+
+    value: float
+    low: float
+    high: float
+    chance: float
+
+
+def above_chance(graph: Graph) -> AboveChance | None:
+    """Return the label informativeness above that of the same labels, dealt anew to the labelled nodes.
+
+    `None` where it is undefined, or where shuffled labels tell everything.
+    """
+    source, target = _comparable_edges(graph if not graph.directed else graph.symmetrized())
+    source, target = source[source < target], target[source < target]  # every edge once, for speed
+    labels, classes = graph.labels.copy(), graph.num_classes
+
+    def informativeness() -> float | None:
+        counts = _class_pairs(labels[source], labels[target], classes)
+        return _symmetric_informativeness(counts + counts.T)
+
+    found = informativeness()
+    if found is None:
+        return None
+    rng = np.random.default_rng(SHUFFLING)
+    shuffled = []
+    for _ in range(int(np.clip(SHUFFLED_EDGES // source.size, FEWEST_SHUFFLES, MOST_SHUFFLES))):
+        labels[graph.labelled] = rng.permutation(labels[graph.labelled])
+        shuffled.append(informativeness())
+    known = np.array([value for value in shuffled if value is not None])
+    chance, margin = float(known.mean()), 3 * float(known.std(ddof=1))
+    if np.isclose(chance, 1):
+        return None
+    low, value, high = ((found - chance + step) / (1 - chance) for step in (-margin, 0.0, margin))
+    return AboveChance(value=value, low=low, high=high, chance=chance)
 
 
 @dataclass(frozen=True)
@@ -113,8 +158,8 @@ def direction_hint(directions: Directions) -> str | None:
     )
 
 
-def verdict(homophily: Homophily) -> str:
-    """What the adjusted homophily means for somebody about to choose a model."""
+def verdict(homophily: Homophily, above: AboveChance | None) -> str:
+    """What the adjusted homophily, and the label informativeness above chance, mean for the choice of a model."""
     value = homophily.adjusted
     if value is None:
         return "homophily is undefined here: there is only one class, or no edge joins two labelled nodes"
@@ -122,7 +167,7 @@ def verdict(homophily: Homophily) -> str:
         return "neighbours mostly agree: plain graph convolution works well here"
     if value >= 0.15:
         return "neighbours agree somewhat: convolution helps, but do not rely on it alone"
-    informative = homophily.label_informativeness or 0.0
+    informative = above.value if above is not None and above.low > 0 else 0.0
     if informative >= 0.1 or (value <= -0.05 and informative >= 0.05):
         return (
             "neighbours disagree, but in a pattern: plain GCN will struggle, "
@@ -195,6 +240,21 @@ def _label_informativeness(counts: npt.NDArray[np.float64]) -> float | None:
     independent = np.outer(ends, joint.sum(axis=0))
     occurring = joint > 0
     return float((joint[occurring] * np.log(joint[occurring] / independent[occurring])).sum() / entropy)
+
+
+def _symmetric_informativeness(counts: npt.NDArray[np.float64]) -> float | None:
+    """`_label_informativeness` of counts that are the same either way: `2 - H(y_u, y_v) / H(y_u)`."""
+    if not counts.sum():
+        return None
+    entropies = [-float((share * np.log(share)).sum()) for share in (_shares(counts.sum(axis=1)), _shares(counts))]
+    return None if np.isclose(entropies[0], 0) else 2 - entropies[1] / entropies[0]
+
+
+def _shares(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Of those that occur."""
+    occurring = counts[counts > 0]
+    shares: npt.NDArray[np.float64] = occurring / occurring.sum()
+    return shares
 
 
 def _row_shares(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from gpcn import health, homophily
 from gpcn.graph import Graph
-from gpcn.utils.types import ROLES
+from gpcn.utils.types import ROLES, SparseMatrix
 
 
 def inspect(graph: Graph) -> dict[str, Any]:
     """A JSON-ready description; what is undefined is `None`."""
-    agreement = homophily.measure(graph)
+    agreement, above = homophily.measure(graph), homophily.above_chance(graph)
     condition = health.check(graph)
     out_degree = np.diff(graph.adjacency.indptr)
     return {
@@ -30,7 +32,7 @@ def inspect(graph: Graph) -> dict[str, Any]:
         "unlabelled": int(graph.num_nodes - graph.labelled.size),
         "metric": graph.metric,
         "columns": graph.preparation.describe() if graph.preparation else [],
-        "relations": {name: int(matrix.nnz) for name, matrix in graph.relations.items()},
+        "relations": {name: _count_edges(matrix, directed=graph.directed) for name, matrix in graph.relations.items()},
         "degree": {
             "mean": float(out_degree.mean()),
             "median": float(np.median(out_degree)),
@@ -41,7 +43,8 @@ def inspect(graph: Graph) -> dict[str, Any]:
         "class_insensitive_homophily": agreement.class_insensitive,
         "adjusted_homophily": agreement.adjusted,
         "label_informativeness": agreement.label_informativeness,
-        "verdict": homophily.verdict(agreement),
+        "label_informativeness_above_chance": None if above is None else asdict(above),
+        "verdict": homophily.verdict(agreement, above),
         "directions": _directions(graph) if graph.directed else None,
         "compatibility": agreement.compatibility.tolist(),
         "isolated_nodes": condition.isolated_nodes,
@@ -73,6 +76,11 @@ def _directions(graph: Graph) -> dict[str, Any]:
         },
         "hint": homophily.direction_hint(directions),
     }
+
+
+def _count_edges(matrix: SparseMatrix, *, directed: bool) -> int:
+    """Edges of one type as people count them: in an undirected graph a pair counts once."""
+    return int(matrix.nnz if directed else sp.triu(matrix.maximum(matrix.T)).nnz)
 
 
 def _class_counts(graph: Graph) -> dict[str, int]:

@@ -57,6 +57,10 @@ def print_inspection(facts: dict[str, Any], to: Console) -> None:
     for key in ("edge", "node", "class_insensitive", "adjusted"):
         measures.add_row(key.replace("_", "-"), number_text(facts[f"{key}_homophily"]))
     measures.add_row("label informativeness", number_text(facts["label_informativeness"]))
+    above = facts["label_informativeness_above_chance"]
+    if above is not None:
+        low, high = number_text(above["low"]), number_text(above["high"])
+        measures.add_row(f"– above chance ({low} to {high})", number_text(above["value"]))
     to.print()
     to.print(measures, highlight=False)
     to.print(f"→ {facts['verdict']}", highlight=False)

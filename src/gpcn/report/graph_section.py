@@ -35,7 +35,9 @@ def graph_section(material: GraphMaterial) -> Markup:
     graph, facts = material.graph, inspect(material.graph)
     measures = Table(
         ("measure", "value", "what it says"),
-        [[Cell(name), number_cell(facts[key]), Cell(meaning)] for name, key, meaning in MEASURES] + _directions(facts),
+        [[Cell(name), number_cell(facts[key]), Cell(meaning)] for name, key, meaning in MEASURES]
+        + _above_chance(facts)
+        + _directions(facts),
         numeric=frozenset({"value"}),
     )
     figures = [_classes(facts), _degrees(graph)]
@@ -45,6 +47,15 @@ def graph_section(material: GraphMaterial) -> Markup:
     return render_template(
         "graph.html", facts=facts, tiles=_tiles(facts), measures=measures, figures=figures, drawn=drawn
     )
+
+
+def _above_chance(facts: dict[str, Any]) -> list[list[Cell]]:
+    """A row on the label informativeness that shuffled labels do not have."""
+    above = facts["label_informativeness_above_chance"]
+    if above is None:
+        return []
+    meaning = f"the same beyond that of shuffled labels; chance moves it from {above['low']:.3f} to {above['high']:.3f}"
+    return [[Cell("label informativeness above chance"), number_cell(above["value"]), Cell(meaning)]]
 
 
 def _directions(facts: dict[str, Any]) -> list[list[Cell]]:

@@ -17,7 +17,7 @@ from gpcn.graph import Graph
 from gpcn.theory.document import TheoryDocument
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.folders import is_run, runs_in
-from gpcn.training.runs.graph_source import reload_graph, relocated_source, source_of
+from gpcn.training.runs.graph_source import reload_graph, source_of
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import graph_names_digest
 from gpcn.training.scores.compared_runs import read_comparison
@@ -120,8 +120,8 @@ class PageContext:
         what = "what needs it is left out"
         if wanted not in self.graphs:
             try:
-                source = relocated_source(source_of(metadata), self.graph, self.nodes)
-                self.add(reload_graph(source, path, mirror=self.mirror))
+                source = source_of(metadata)
+                self.add(reload_graph(source, path, self.graph, self.nodes, self.mirror, moved=True))
             except GpcnError as error:
                 where = "if its files were moved, name them with --graph and --nodes"
                 return None, (f"the graph of {path} cannot be loaded, so {what} ({where}): {error}",)
