@@ -9,6 +9,9 @@ to say that in scikit-learn's words:
 - **Features as `X`, links as an argument.** `fit(X, y, adjacency=A)` with -1, `None` or NaN in `y` for nodes without a
   label. `predict(X)` knows the links of the rows it was fitted on; other rows bring theirs, `predict(X, adjacency=B)`.
   In a pipeline: `fit(X, y, gpcnclassifier__adjacency=A)`.
+  Rows are known by what they hold: with the very `X` and links of `fit`, the labels given there take part in the
+  answer. Anything else is another graph, however many rows it has: no label of it is known, and models that cannot
+  answer without labels or without a vector per node refuse.
 
 `fit(X, y)` without any links warns where the model reads links: it is then a plain classifier of rows.
 """
@@ -17,7 +20,9 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -36,6 +41,8 @@ from gpcn.utils.types import UNKNOWN
 PREFIX = "model__"
 WITHOUT_LINKS = ("mlp", "logistic")
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
+DIGESTED_ROWS = 4096  # at once, so that a sparse form of dense features takes little memory
+LARGEST_SEED = 2**31 - 1
 
 
 class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,7 +61,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: most epochs.
         patience: epochs without improvement before stopping.
         validation_fraction: share of the labelled nodes held back to stop at the best epoch.
-        random_state: seed of everything random; `None` is 0.
+        random_state: seed of everything random; `None` is 0. A generator of NumPy draws a seed at each `fit`.
         budget: seconds for `auto`.
         n_jobs: processes for `auto`; more than one needs the usual `if __name__ == "__main__":` in scripts.
     """
@@ -73,7 +80,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: int = 500,
         patience: int = 100,
         validation_fraction: float = 0.25,
-        random_state: int | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
         budget: float = 300.0,
         n_jobs: int = 1,
     ) -> None:
@@ -104,12 +111,13 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             graph = self._graph_with_labels(np.asarray(_positions(X, self.graph)), y)
         else:
             graph = self._graph_from_features(X, y, adjacency)
+        self.seed_ = _seed_from(self.random_state)
         held_back = random_splits(
             graph,
             count=1,
             train=0.999 - self.validation_fraction,
             val=self.validation_fraction,
-            seed=int(self.random_state or 0),
+            seed=self.seed_,
         )
         split = held_back.splits[0]
         split = replace(split, train=np.sort(np.concatenate([split.train, split.test[1:]])), test=split.test[:1])
@@ -137,8 +145,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from gpcn.tuning.auto import chosen_models
 
         one_split = replace(graph, splits=(split,))
-        seed = int(self.random_state or 0)
-        members, self.auto_ = chosen_models(one_split, seconds=self.budget, jobs=self.n_jobs, seed=seed)
+        members, self.auto_ = chosen_models(one_split, seconds=self.budget, jobs=self.n_jobs, seed=self.seed_)
         self.n_iter_ = int(self.auto_["configurations"])
         self.member_counts_ = [count for _, _, count in members]
         return [(model.double(), config) for model, config, _ in members]
@@ -149,14 +156,24 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.graph is not None:
             return self.transduced_[_positions(X, self.graph)]
         features = validate_data(self, X, reset=False, **CHECKS)
-        if adjacency is None and self.fitted_rows_ is not None:
-            if _digest(features) != self.fitted_rows_:
-                raise ConfigError(
-                    f"X has {features.shape[0]} rows that are not those of fit, whose links were given; pass "
-                    "adjacency=, the links among these rows"
-                )
+        rows, count = _digest(features), features.shape[0]
+        if adjacency is None and rows == self.fitted_rows_:
             return self.transduced_
-        return self._inductive(features, adjacency)
+        if adjacency is None and self.fitted_links_ is not None:
+            raise ConfigError(
+                f"X has {count} rows that are not those of fit, whose links were given; pass adjacency=, the links "
+                "among these rows"
+            )
+        graph = Graph(
+            adjacency=sp.csr_array((count, count)) if adjacency is None else adjacency,
+            features=features,
+            labels=np.full(count, UNKNOWN),
+            label_names=[str(name) for name in self.classes_],
+        )
+        if (rows, _digest(graph.adjacency)) == (self.fitted_rows_, self.fitted_links_):
+            return self.transduced_
+        self._require_inductive_models(count)
+        return self._probabilities(graph, others=True)
 
     def predict(self, X: Any, adjacency: Any = None) -> npt.NDArray[Any]:
         """The most probable class of each row of `X`."""
@@ -169,7 +186,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings = {name[len(PREFIX) :]: params.pop(name) for name in list(params) if name.startswith(PREFIX)}
         super().set_params(**params)
         if settings:
-            self.settings = {**(self.settings or {}), **settings}
+            self.settings = {**self._settings(), **settings}
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, adjacency: Any = None) -> float:
@@ -186,7 +203,17 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         usual = {"hidden": self.hidden, "layers": self.layers, "dropout": self.dropout}
         chosen: dict[str, Any] = {name: value for name, value in usual.items() if name in accepted}
         chosen |= {name: getattr(self, name) for name in ("lr", "weight_decay", "epochs", "patience")}
-        return TrainConfig.of(self.model, seed=int(self.random_state or 0), **(chosen | (self.settings or {})))
+        return TrainConfig.of(self.model, seed=self.seed_, **(chosen | self._settings()))
+
+    def _settings(self) -> dict[str, Any]:
+        if self.settings is None:
+            return {}
+        if not isinstance(self.settings, Mapping) or not all(isinstance(name, str) for name in self.settings):
+            raise ConfigError(f'settings is {self.settings!r}; expected a dictionary such as {{"gamma": 0.5}}')
+        for name, parameter in (("model", "model"), ("seed", "random_state")):
+            if name in self.settings:
+                raise ConfigError(f"settings holds {name!r}; set the parameter {parameter} of the estimator instead")
+        return dict(self.settings)
 
     def _graph_with_labels(self, nodes: npt.NDArray[np.int64], y: Any) -> Graph:
         unknown = unknown_labels(y)
@@ -213,11 +240,12 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_consistent_length(features, targets)
         labels = np.full(len(targets), UNKNOWN)
         labels[~unknown] = self._encode(labels_of_one_type(targets[~unknown]))
-        self.fitted_rows_ = None if adjacency is None else _digest(features)
         links = self._no_links(len(targets)) if adjacency is None else adjacency
-        return Graph(
-            adjacency=links, features=features, labels=labels, label_names=[str(name) for name in self.classes_]
-        )
+        names = [str(name) for name in self.classes_]
+        graph = Graph(adjacency=links, features=features, labels=labels, label_names=names)
+        self.fitted_rows_ = _digest(features)
+        self.fitted_links_ = None if adjacency is None else _digest(graph.adjacency)
+        return graph
 
     def _no_links(self, count: int) -> Any:
         if self.model not in WITHOUT_LINKS:
@@ -236,22 +264,16 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"the labels have {len(self.classes_)} class; expected at least 2 classes")
         return encoded.astype(np.int64)
 
-    def _inductive(self, features: Any, adjacency: Any) -> npt.NDArray[np.float64]:
+    def _require_inductive_models(self, count: int) -> None:
         from gpcn.nn import zoo
 
-        count = features.shape[0]
-        links = sp.csr_array((count, count)) if adjacency is None else adjacency
-        lookup = next((config.model for _, config in self.members_ if zoo.entry(config.model).per_node), None)
-        if lookup is not None and count != self.num_nodes_:
+        bound = next((config.model for _, config in self.members_ if not zoo.entry(config.model).inductive), None)
+        if bound is not None:
+            known = "vectors" if zoo.entry(bound).per_node else "labels"
             raise ConfigError(
-                f"{lookup} learned a vector for each of {self.num_nodes_} nodes and cannot predict {count} others; "
-                "use the graph parameter, or another model"
+                f"X and its links are not those of fit, and {bound} cannot predict {count} others: it answers by the "
+                f"{known} of the {self.num_nodes_} nodes of fit; use the graph parameter, or another model"
             )
-        names = [str(name) for name in self.classes_]
-        return self._probabilities(
-            Graph(adjacency=links, features=features, labels=np.full(count, UNKNOWN), label_names=names),
-            others=count != self.num_nodes_,
-        )
 
     def _probabilities(self, graph: Graph, others: bool = False) -> npt.NDArray[np.float64]:
         """In 64 bits, so that a row's prediction does not depend on the rows beside it.
@@ -279,20 +301,36 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _digest(features: Any) -> str:
-    """The same for the same rows in the same order."""
-    if sp.issparse(features):
-        rows = sp.csr_array(features)
-        arrays = [rows.indptr, rows.indices, rows.data]
-    else:
-        arrays = [features]
-    digest = hashlib.sha256(str(features.shape).encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
+def _digest(matrix: Any) -> str:
+    """The same for the same entries in the same places, dense or sparse."""
+    digest = hashlib.sha256(str(matrix.shape).encode())
+    for start in range(0, matrix.shape[0], DIGESTED_ROWS):
+        rows = sp.csr_array(matrix[start : start + DIGESTED_ROWS], copy=True)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        for array in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data):
+            digest.update(array.tobytes())
     return digest.hexdigest()
 
 
-def _positions(X: Any, graph: Graph) -> npt.NDArray[np.int64]:
+def _seed_from(random_state: Any) -> int:
+    """The seed that `random_state` is, or the next that it draws."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(LARGEST_SEED))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(LARGEST_SEED))
+    raise ConfigError(
+        f"random_state is {random_state!r}; expected None, a whole number, or a RandomState or Generator of NumPy"
+    )
+
+
+def _positions(X: Any, graph: Any) -> npt.NDArray[np.int64]:
+    if not isinstance(graph, Graph):
+        raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, such as gpcn.load gives")
     nodes = np.asarray(X)
     if nodes.ndim == 2 and nodes.shape[1] == 1:
         nodes = nodes[:, 0]

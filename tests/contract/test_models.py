@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from gpcn import Graph, to_pyg
+from gpcn import ConfigError, Graph, to_pyg
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.self_fitting import SelfFitting, fit
 from tests.graphs import graph_with_isolated_node
@@ -154,6 +154,14 @@ def test_links_may_come_in_any_form(name: str) -> None:
     torch.testing.assert_close(model(x, edge_index, ones), flowing)
     model.direction = "out"
     torch.testing.assert_close(model(x, edge_index), expected)
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"mlp", "logistic"}))
+def test_weights_of_links_that_wait_for_a_gradient_are_refused(name: str) -> None:
+    graph = graph_with_isolated_node()
+    weights = torch.ones(graph.num_edges, requires_grad=True)
+    with pytest.raises(ConfigError, match=r"edge_weight has requires_grad=True, .* pass its .detach\(\)"):
+        build(name, graph)(dense(graph), torch.tensor(graph.edge_index), weights)
 
 
 @pytest.mark.parametrize("name", MODELS)

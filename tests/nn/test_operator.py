@@ -147,6 +147,34 @@ def test_nonsense_is_refused() -> None:
         as_features([1])
 
 
+def test_entries_that_wait_for_a_gradient_are_refused() -> None:
+    """They got none, without a word; without gradients there is nothing to miss."""
+    ends, weights = torch.tensor([[0, 1], [1, 2]]), torch.ones(2, requires_grad=True)
+    for refused in (
+        lambda: Adjacency.of(ends, weights, 3),
+        lambda: Adjacency.of(torch.eye(3).to_sparse().requires_grad_()),
+        lambda: as_features(torch.eye(3).to_sparse().requires_grad_()),
+    ):
+        with pytest.raises(ConfigError, match=r"has requires_grad=True, but gradients flow to dense matrices only"):
+            refused()
+    with torch.no_grad():
+        assert Adjacency.of(ends, weights, 3).matrix.nnz == 2
+    with pytest.raises(ConfigError, match="edge_weight has requires_grad"):  # also where the links are remembered
+        Adjacency.of(ends, weights, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_numbers_of_16_bits_are_read_and_products_of_them_refused(dtype: torch.dtype) -> None:
+    ends, weights = torch.tensor([[0, 1], [1, 2]]), torch.tensor([0.7, 1.3], dtype=dtype)
+    assert Adjacency.of(ends, weights, 3).matrix.data.tolist() == weights.double().tolist()
+    assert Adjacency.of(torch.diag(weights).to_sparse()).matrix.diagonal().tolist() == weights.double().tolist()
+    refused = f"a sparse matrix is wanted in {dtype}, of which the CPU makes no products; expected 32 or 64 bits"
+    with pytest.raises(ConfigError, match=refused):
+        Adjacency(sp.eye_array(3)).operator(dtype=dtype)
+    with pytest.raises(ConfigError, match=refused):
+        as_features(torch.eye(3, dtype=dtype).to_sparse())
+
+
 def test_a_directed_graph_stays_directed() -> None:
     graph = Graph.from_edges([[0], [1]], num_nodes=2, features=np.ones((2, 1)), labels=np.array([0, 1]))
     dense = Adjacency.of(graph).operator().to_dense()

@@ -44,6 +44,74 @@ def test_the_links_of_fit_are_remembered_for_its_rows_and_asked_for_of_others() 
     assert model.predict(GRAPH.features[:10], adjacency=sp.eye_array(10, format="csr")).shape == (10,)
 
 
+LABELLED = np.where(np.arange(200) % 3 > 0, GRAPH.labels, -1)
+OTHERS = synthesize(nodes=200, classes=3, degree=6, homophily=0.05, mixing="ring", signal=1.5, splits=0, seed=5)
+SMALL = {"epochs": 20, "random_state": 0}
+
+
+@pytest.mark.parametrize("links", [GRAPH.adjacency, OTHERS.adjacency], ids=["the links of fit", "other links"])
+@pytest.mark.parametrize("model", ["trees", "gpcn"])
+def test_labels_of_fit_are_not_those_of_other_rows_of_the_same_count(model: str, links: sp.csr_array) -> None:
+    """Beside a node without links, the same rows are of another count, which was never taken for that of fit."""
+    fitted = GPCNClassifier(model, **SMALL).fit(GRAPH.features, LABELLED, adjacency=GRAPH.adjacency)
+    one_more = sp.block_diag([links, sp.csr_array((1, 1))], format="csr")
+    features = np.concatenate([OTHERS.features, OTHERS.features[:1]])
+    expected = fitted.predict_proba(features, adjacency=one_more)[:200]
+    np.testing.assert_allclose(fitted.predict_proba(OTHERS.features, adjacency=links), expected, atol=1e-9)
+
+
+def test_the_rows_of_fit_with_other_links_are_another_graph() -> None:
+    fitted = GPCNClassifier("trees", **SMALL).fit(GRAPH.features, LABELLED, adjacency=GRAPH.adjacency)
+    rows = np.r_[0:200, 0]
+    features, more = GRAPH.features[rows], sp.block_diag([OTHERS.adjacency, sp.csr_array((1, 1))], format="csr")
+    predicted = fitted.predict_proba(GRAPH.features, adjacency=OTHERS.adjacency)
+    np.testing.assert_allclose(predicted, fitted.predict_proba(features, adjacency=more)[:200], atol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["gpcn-link", "link", "linkx", "multi-gpcn-link", "label-propagation"])
+@pytest.mark.parametrize("count", [200, 150])
+def test_models_of_the_nodes_of_fit_refuse_others(model: str, count: int) -> None:
+    fitted = GPCNClassifier(model, **SMALL).fit(GRAPH.features, LABELLED, adjacency=GRAPH.adjacency)
+    kind = "labels" if model == "label-propagation" else "vectors"
+    sentence = f"{model} cannot predict {count} others: it answers by the {kind} of the 200 nodes of fit; use the graph"
+    with pytest.raises(ConfigError, match=sentence):
+        fitted.predict(OTHERS.features[:count], adjacency=OTHERS.adjacency[:count, :count])
+
+
+@pytest.mark.parametrize("model", ["gpcn", "gpcn-link", "label-propagation", "trees"])
+def test_the_rows_and_links_of_fit_are_known_however_they_are_stored(model: str) -> None:
+    fitted = GPCNClassifier(model, **SMALL).fit(GRAPH.features, LABELLED, adjacency=GRAPH.adjacency)
+    stored, dense = sp.csr_array(GRAPH.features), GRAPH.adjacency.toarray()
+    for X, links in ((stored, None), (stored, dense), (GRAPH.features.astype(float), sp.coo_array(dense))):
+        assert (fitted.predict_proba(X, adjacency=links) == fitted.transduced_).all()
+
+
+def test_a_generator_draws_a_seed_at_each_fit() -> None:
+    for kind in (np.random.RandomState, np.random.default_rng):
+        once, again = (GPCNClassifier(graph=GRAPH, epochs=3, random_state=kind(7)) for _ in range(2))
+        seeds = [once.fit(np.arange(200), GRAPH.labels).seed_ for _ in range(2)]
+        assert seeds == [again.fit(np.arange(200), GRAPH.labels).seed_ for _ in range(2)]
+        assert seeds[0] != seeds[1] == once.config_.seed
+    with pytest.raises(ConfigError, match="random_state is 'x'; expected None, a whole number, or a RandomState"):
+        GPCNClassifier(graph=GRAPH, random_state="x").fit(np.arange(200), GRAPH.labels)
+
+
+def test_parameters_of_another_type_are_refused() -> None:
+    nodes = np.arange(200)
+    with pytest.raises(ConfigError, match="graph is of type str; expected a Graph, such as gpcn.load gives"):
+        GPCNClassifier(graph="texas").fit(nodes, GRAPH.labels)
+    for settings in ([1], {1: 2}, "lr"):
+        model = GPCNClassifier(graph=GRAPH, settings=settings)
+        for use in (
+            lambda model=model: model.fit(nodes, GRAPH.labels),
+            lambda model=model: model.set_params(model__lr=1),
+        ):
+            with pytest.raises(ConfigError, match="settings is .*; expected a dictionary such as"):
+                use()
+    with pytest.raises(ConfigError, match="settings holds 'seed'; set the parameter random_state"):
+        GPCNClassifier(graph=GRAPH, settings={"seed": 3}).fit(nodes, GRAPH.labels)
+
+
 def test_no_links_at_all_is_said_and_models_of_rows_need_none() -> None:
     with pytest.warns(UserWarning, match="fit was given no links, so gpcn sees every row alone; pass adjacency="):
         GPCNClassifier(epochs=3).fit(GRAPH.features, GRAPH.labels)

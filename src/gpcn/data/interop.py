@@ -17,11 +17,12 @@ from gpcn.data.tables.edge_ends import SourceTable
 from gpcn.data.tables.tables_out import feature_column_titles
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
-from gpcn.graph.validation import edges_to_adjacency
+from gpcn.graph.validation import edges_to_adjacency, narrow_edge_weights
 from gpcn.preparation import values
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import Role
 from gpcn.utils.extras import require_library
+from gpcn.utils.tensors import as_array
 from gpcn.utils.types import ROLES, UNKNOWN, Metric
 
 if TYPE_CHECKING:
@@ -96,15 +97,33 @@ def _from_hetero(data: HeteroData, name: str, metric: Metric) -> Graph:
 
 
 def _links(store: Any, nodes: int) -> Any:
-    weight = store.get("edge_weight") if hasattr(store, "get") else None
-    numbers = None if weight is None else weight.detach().cpu().numpy()
-    return edges_to_adjacency(store.edge_index.cpu().numpy(), nodes, numbers)
+    ends, weight = as_array(store.edge_index), store.get("edge_weight") if hasattr(store, "get") else None
+    if weight is None:
+        return edges_to_adjacency(ends, nodes)
+    weights = narrow_edge_weights(as_array(weight))
+    links, bad = edges_to_adjacency(ends, nodes, weights), np.flatnonzero(~(weights > 0))
+    if bad.size:
+        raise DataError(
+            f"{bad.size} value(s) of edge_weight are not positive, the first is {weights[bad[0]]} on edge {bad[0]}: "
+            f"{ends[0, bad[0]]} -> {ends[1, bad[0]]}; every edge needs a weight above 0, so leave edges of weight 0 out"
+        )
+    return links
 
 
 def _node_fields(store: Any, nodes: int) -> dict[str, Any]:
-    labels = store.get("y")
-    numbers = np.full(nodes, UNKNOWN) if labels is None else labels.detach().cpu().numpy().reshape(-1)
-    return {"features": _features(store.get("x"), nodes), "labels": numbers, "splits": _splits(store, nodes)}
+    labels = _labels(store.get("y"), nodes)
+    return {"features": _features(store.get("x"), nodes), "labels": labels, "splits": _splits(store, nodes)}
+
+
+def _labels(y: Any, nodes: int) -> Any:
+    if y is None:
+        return np.full(nodes, UNKNOWN)
+    if tuple(y.shape) not in ((nodes,), (nodes, 1)):
+        raise DataError(
+            f"y has shape {list(y.shape)}; expected [{nodes}] or [{nodes}, 1], the number of one class per node (of "
+            "one-hot rows, y.argmax(dim=1))"
+        )
+    return as_array(y).reshape(-1)
 
 
 def to_networkx(graph: Graph) -> nx.Graph:
@@ -272,12 +291,10 @@ def _features(x: Any, nodes: int) -> Any:
 
     if x is None:
         return np.empty((nodes, 0), dtype=np.float32)
-    x = x.detach().cpu()
     if x.layout == torch.strided:
-        return x.float().numpy()
-    csr = x.to_sparse_csr()
-    parts = (csr.values().numpy(), csr.col_indices().numpy(), csr.crow_indices().numpy())
-    return sp.csr_array(parts, shape=tuple(csr.shape))
+        return as_array(x)
+    entries = x.detach().cpu().to_sparse_coo().coalesce()
+    return sp.csr_array((as_array(entries.values()), tuple(entries.indices().numpy())), shape=tuple(x.shape))
 
 
 def _splits(data: Any, nodes: int) -> tuple[Split, ...]:
@@ -289,5 +306,5 @@ def _splits(data: Any, nodes: int) -> tuple[Split, ...]:
     shapes = {tuple(mask.shape) for mask in masks}
     if len(shapes) > 1 or next(iter(shapes))[0] != nodes:
         raise DataError(f"the masks have shapes {sorted(shapes)}; expected [{nodes}] or [{nodes}, S], all alike")
-    columns = [mask.cpu().numpy().reshape(nodes, -1).T for mask in masks]
+    columns = [as_array(mask).reshape(nodes, -1).T for mask in masks]
     return tuple(Split.from_masks(*rows) for rows in zip(*columns, strict=True))

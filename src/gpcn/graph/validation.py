@@ -90,9 +90,9 @@ def read_only_array(matrix: Any) -> Any:
 
 def _check_kind(given: object, what: str) -> None:
     """Numbers and booleans; complex numbers, dates, records and texts would be cast to something else."""
-    kind = getattr(getattr(given, "dtype", None), "kind", "f")
-    if kind not in "fiub":
-        raise DataError(f"the {what} hold values of kind {kind!r}; expected a table of numbers")
+    dtype = getattr(given, "dtype", None)
+    if getattr(dtype, "kind", "f") not in "fiub":
+        raise DataError(f"the {what} hold {dtype} values; expected a table of numbers")
 
 
 def checked_adjacency(given: object) -> SparseMatrix:

@@ -12,7 +12,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike, Direction, Normalization
-from gpcn.nn.engine.operator import SparseOperator
+from gpcn.nn.engine.operator import SparseOperator, check_constant
 
 Features: TypeAlias = Tensor | SparseOperator
 
@@ -115,6 +115,7 @@ def as_features(x: Any) -> Features:
         return x
     if not isinstance(x, Tensor):
         raise ConfigError(f"features are of type {type(x).__name__}; expected a tensor or a SparseOperator")
+    check_constant(x, "a sparse tensor")
     cached = _operator_of_tensor.get(x)
     if cached is None or cached[0] != x._version:
         cached = (x._version, SparseOperator.from_torch(x))

@@ -1,7 +1,7 @@
 """What training a model on a graph takes at least, before anything is allocated.
 
 Weights are counted on PyTorch's `meta` device, which has shapes and no memory; activations are those that every model
-must hold for its backward pass. Both are lower bounds.
+must hold at one moment of a step. Both are lower bounds.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ FLOAT = 4
 COPIES = 5  # of the weights: themselves, their gradient, two moments of Adam, and the best so far
 LAYERED = {"gcnii": 1, "deep-gcn": 1, "deep-sage": 1, "residual-gcn": 1, "gcn": 1, "mixhop": 3, "adagpr": 1, "gode": 1}
 """Models that keep the activations of every layer, and how many times the hidden width these have."""
+ROUND_COPIES = 4  # of H2GCN's rounds under dropout: one by one, side by side, their mask, and the product of both
 SMALL = 1 << 28  # bytes that are not worth a look
 
 
@@ -43,7 +44,7 @@ def weight_bytes(config: TrainConfig, sizes: dict[str, Any], nodes: int) -> int:
 
 
 def activation_bytes(graph: Graph, config: TrainConfig) -> int:
-    """Bytes of what a training step keeps for its backward pass."""
+    """Bytes of what a training step holds at one moment."""
     settings = config.hyperparameters
     if zoo.entry(config.model).fits_itself:
         means = int(settings.get("hops", 0)) * (2 if graph.directed else 1)
@@ -52,7 +53,8 @@ def activation_bytes(graph: Graph, config: TrainConfig) -> int:
     width = hidden * int(settings.get("mlp_layers", 1))
     width += hidden * layers * LAYERED.get(config.model, 0)
     if config.model == "h2gcn":
-        width += (2 ** (layers + 1) - 1) * (hidden if settings["dropout"] else graph.num_classes)
+        blocks = 2 ** (layers + 1) - 1
+        width = ROUND_COPIES * blocks * hidden if settings["dropout"] else hidden + blocks * graph.num_classes
     return FLOAT * graph.num_nodes * (width + graph.num_classes)
 
 

@@ -23,8 +23,9 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.graph.validation import check_sparse_matrix, edges_to_adjacency
-from gpcn.nn.engine.operator import SparseOperator, to_scipy
+from gpcn.nn.engine.operator import SparseOperator, check_constant, check_product_type, to_scipy
 from gpcn.utils import machine_memory
+from gpcn.utils.tensors import as_array
 
 Normalization: TypeAlias = Literal["symmetric", "row", "column", "none"]
 Direction: TypeAlias = Literal["out", "in", "both"]
@@ -66,8 +67,11 @@ class Adjacency:
 
         An `edge_index` is read as PyTorch Geometric does, a node sees what points to it; with `edge_type` `[E]` the
         links of type `t` are the relation named `"t"`. Matrices and graphs are read as `A x`.
-        What was made from a graph or a tensor is remembered for as long as that lives unchanged.
+        What was made from a graph or a tensor is remembered for as long as that lives unchanged. Links are data: an
+        `edge_weight` that waits for a gradient is refused.
         """
+        if edge_weight is not None:
+            check_constant(edge_weight, "edge_weight")
         if isinstance(source, Adjacency):
             return source
         if isinstance(source, Graph):
@@ -138,6 +142,7 @@ class Adjacency:
             dtype: of the result.
             device: of the result.
         """
+        check_product_type(dtype, device)
         reading = check_direction(direction or self.direction)
         key = (normalization, self_loops, reading, relation, hops, dtype, torch.device(device))
         if key not in self._operators:
@@ -193,11 +198,11 @@ def _stamp(values: Tensor | None) -> tuple[int, int] | None:
 
 
 def _matrix_of(source: Tensor, edge_weight: Tensor | None, num_nodes: int) -> sp.csr_array:
-    ends = source.detach().cpu().numpy()
-    links = edges_to_adjacency(ends, num_nodes, None if edge_weight is None else edge_weight.detach().cpu().numpy())
-    if edge_weight is None or edge_weight.dtype != torch.float64:
+    ends, weights = as_array(source), None if edge_weight is None else as_array(edge_weight)
+    links = edges_to_adjacency(ends, num_nodes, weights)
+    if weights is None or weights.dtype != np.float64:
         return links
-    return sp.csr_array((edge_weight.detach().cpu().numpy(), (ends[0], ends[1])), shape=links.shape)  # all 64 bits
+    return sp.csr_array((weights, (ends[0], ends[1])), shape=links.shape)  # all 64 bits
 
 
 def _normalize(matrix: sp.csr_array, normalization: Normalization) -> sp.csr_array:
@@ -222,8 +227,8 @@ def _check_two_steps(links: sp.csr_array) -> None:
     limit = machine_memory.available_memory()
     if limit is None or entries * TWO_STEP_BYTES <= limit:
         return
-    sample = np.random.default_rng(0).choice(nodes, size=min(nodes, SAMPLED_ROWS), replace=False)
-    share = sum((links[[row]] @ links).nnz for row in sample) / max(1.0, float(most[sample].sum()))
+    sample = np.random.default_rng(0).choice(nodes, size=SAMPLED_ROWS, p=most / entries)  # a few rows may hold it all
+    share = float(np.mean([(links[[row]] @ links).nnz / most[row] for row in sample]))
     machine_memory.require_memory(
         share * entries * TWO_STEP_BYTES,
         f"the graph of neighbours two steps away ({nodes:,} nodes, about {share * entries:,.0f} links)",

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gpcn.errors import TrainingError
+from gpcn.utils.machine_memory import is_refusal
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of mallopt
 LARGEST = (1 << 31) - 1
-REFUSED = re.compile(r"can't allocate memory|out of memory|not enough memory|bad_alloc", re.IGNORECASE)
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def memory_limits(what: str, advice: str = "use fewer features, fewer layers or 
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and REFUSED.search(str(error)) is None:
+        if not is_refusal(error):
             raise
         wanted = re.search(r"tried to allocate ([\d.]+ ?\w+)", str(error))
         amount = f" (it asked for {wanted[1]} at once)" if wanted else ""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from gpcn.errors import ConfigError, DataError
 from gpcn.nn.engine.autograd_function import Function
+from gpcn.utils.tensors import as_array
 
 
 class SparseOperator:
@@ -46,6 +47,7 @@ class SparseOperator:
     @classmethod
     def from_torch(cls, matrix: Tensor) -> SparseOperator:
         """From a sparse tensor of any layout, keeping type and device."""
+        check_product_type(matrix.dtype, matrix.device)
         return cls.from_scipy(to_scipy(matrix), dtype=matrix.dtype).to(device=matrix.device)
 
     @property
@@ -176,10 +178,29 @@ def multiply_add_sparse_(target: Tensor, matrix: Tensor, dense: Tensor) -> Tenso
 
 def to_scipy(matrix: Tensor) -> sp.csr_array:
     """A sparse tensor as a SciPy matrix."""
+    check_constant(matrix, "a sparse tensor")
     with _quiet():
         entries = matrix.detach().cpu().to_sparse(layout=torch.sparse_coo).coalesce()
-    values, (rows, columns) = entries.values().numpy(), entries.indices().numpy()
+    values, (rows, columns) = as_array(entries.values()), entries.indices().numpy()
     return sp.csr_array((values, (rows, columns)), shape=tuple(matrix.shape))
+
+
+def check_constant(entries: Tensor, what: str) -> None:
+    """Refuse entries of a sparse matrix that wait for a gradient: they would get none, without a word."""
+    if entries.requires_grad and torch.is_grad_enabled():
+        raise ConfigError(
+            f"{what} has requires_grad=True, but gradients flow to dense matrices only, never to the entries of a "
+            "sparse one; pass its .detach()"
+        )
+
+
+def check_product_type(dtype: torch.dtype, device: torch.device | str) -> None:
+    """Refuse types of which PyTorch makes no product of a sparse and a dense matrix."""
+    if dtype in (torch.float16, torch.bfloat16) and torch.device(device).type == "cpu":
+        raise ConfigError(
+            f"a sparse matrix is wanted in {dtype}, of which the CPU makes no products; expected 32 or 64 bits, as "
+            ".float() makes of features and of a model"
+        )
 
 
 def csr_tensor(csr: sp.csr_array, dtype: torch.dtype) -> Tensor:
@@ -197,7 +218,7 @@ def csr_tensor(csr: sp.csr_array, dtype: torch.dtype) -> Tensor:
 
 
 def _transpose(matrix: Tensor) -> Tensor:
-    values = matrix.values().cpu().numpy()
+    values = as_array(matrix.values())
     parts = (values, matrix.col_indices().cpu().numpy(), matrix.crow_indices().cpu().numpy())
     turned = sp.csr_array(sp.csr_array(parts, shape=tuple(matrix.shape)).T)
     return csr_tensor(turned, matrix.dtype).to(matrix.device)

@@ -35,6 +35,11 @@ class Entry:
         """Whether the model is fitted round by round instead of by gradients."""
         return issubclass(self.kind, SelfFitting)
 
+    @property
+    def inductive(self) -> bool:
+        """Whether the model can predict a graph of which it saw no node and knows no label."""
+        return not self.per_node and (self.fits_itself or not self.keeps_labels)
+
     def settle(self, given: Mapping[str, Any]) -> dict[str, Value]:
         """All hyperparameters, given ones checked, the rest by default."""
         return resolve_settings(self.hyperparameters, given, self.name)
