@@ -75,6 +75,30 @@ def test_the_direction_is_set_by_its_name_or_the_former_one(tmp_path: Path) -> N
     assert row["test_mean"] == result["test_mean"]
 
 
+@pytest.mark.parametrize("loop", [False, True])
+def test_an_undirected_edge_counts_once_for_its_type(loop: bool, tmp_path: Path) -> None:
+    rows = ["a,b,calls", "b,c,calls", "a,c,mails", *(["c,c,mails"] if loop else [])]
+    (tmp_path / "links.csv").write_text("source,target,kind\n" + "\n".join(rows) + "\n")
+    (tmp_path / "people.csv").write_text("id,label\na,x\nb,y\nc,x\n")
+    words = ("inspect", tmp_path / "links.csv", "--nodes", tmp_path / "people.csv")
+    for facts in (document(*words), document(*words, "--undirected")):
+        assert facts["relations"] == {"calls": 2, "mails": 1 + loop}
+        assert facts["edges"] == 3 + loop
+
+
+def test_an_option_of_one_value_that_is_given_twice_is_refused(folder: Path) -> None:
+    nodes = folder / "nodes.csv"
+    assert "--nodes is given 2 times; expected it once" in refused(
+        "inspect", "e.csv", "--nodes", nodes, "--nodes", nodes
+    )
+    assert "--label is given 2 times; expected it once" in refused("inspect", folder, "--label=a", "--label", "b")
+    assert "--drop is given 2 times; expected it once, several names between commas" in refused(
+        "inspect", folder, "--drop", "a", "--drop", "b"
+    )
+    assert "--out is given 2 times" in refused("convert", folder, "-o", folder / "a.npz", "--out", folder / "b.npz")
+    assert gpcn("inspect", folder, "--json", "--json").returncode == 0
+
+
 def test_inspect_reads_a_folder_of_tables(folder: Path) -> None:
     facts = document("inspect", folder)
     assert (facts["nodes"], facts["unlabelled"], facts["name"]) == (80, 8, "synthetic-80")

@@ -93,6 +93,15 @@ def test_a_bug_is_one_sentence_and_its_details_are_kept(
         (MemoryError(), 2, "does not have enough memory"),
         (MemoryError("Unable to allocate 3.2 GiB for an array"), 2, r"asked for 3.2 GiB at once"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 800 bytes"), 2, "800 bytes"),
+        (
+            ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+            2,
+            r"memory to load libtorch_cpu.so,",
+        ),
+        (OSError("libgomp.so.1: failed to map segment from shared object"), 2, r"libgomp.so.1, .* raise the limit"),
+        (OSError(12, "Cannot allocate memory"), 2, "does not have enough memory"),
+        (ImportError("libx.so: failed to map segment from shared object: Operation not permitted"), 1, "not permitted"),
+        (ImportError("libx.so: cannot allocate memory in static TLS block"), 1, "static TLS"),
         (RecursionError("maximum recursion depth exceeded"), 1, "RecursionError"),
         (OverflowError("too large"), 1, "OverflowError: too large"),
         (PermissionError(13, "Permission denied", "a.csv"), 2, "cannot read or write a.csv: Permission denied"),
@@ -108,6 +117,21 @@ def test_every_kind_of_failure_has_its_sentence_and_code(
     assert exit_code == code
     assert re.search(words, sentence)
     assert "\n" not in sentence
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ulimit -v limits nothing elsewhere")
+@pytest.mark.parametrize("kilobytes", [600_000, 760_000])
+def test_too_little_room_for_pytorch_is_no_bug_and_no_crash(kilobytes: int) -> None:
+    """With 600 MB its libraries were not found room for, with 760 MB C++ ended the process while loading them."""
+    answer = subprocess.run(
+        ["bash", "-c", f"ulimit -c 0 -v {kilobytes}; {sys.executable} -m gpcn models"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"},
+        check=False,
+    )
+    assert answer.returncode == 2, answer.stderr
+    assert re.fullmatch(r"error: .*(PyTorch needs about 461 MB of addresses|memory to load lib).*\n", answer.stderr)
 
 
 def test_where_details_cannot_be_written_the_sentence_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

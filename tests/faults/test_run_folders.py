@@ -22,6 +22,8 @@ from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
 from gpcn.training.predictions.prediction import predict
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.split_run import run_split
+from tests.damage import keys_of, replaced
 from tests.graphs import named_graph
 from tests.sealing import as_version_1, resealed
 
@@ -183,25 +185,6 @@ OTHER = st.one_of(
 )
 
 
-def keys_of(payload: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The way to every value in a JSON document."""
-    inner = payload.items() if isinstance(payload, dict) else enumerate(payload) if isinstance(payload, list) else ()
-    return [prefix, *(way for key, value in inner for way in keys_of(value, (*prefix, key)))]
-
-
-def replaced(payload: Any, way: tuple[Any, ...], value: Any) -> Any:
-    """A document with another value there, or with none."""
-    if not way:
-        return value
-    key, *rest = way
-    changed = dict(payload) if isinstance(payload, dict) else list(payload)
-    if value is ... and not rest:
-        del changed[key]
-    else:
-        changed[key] = replaced(changed[key], tuple(rest), value)
-    return changed
-
-
 @settings(BOUNDED, max_examples=250)
 @given(data=st.data())
 def test_other_json_in_a_file_that_has_no_checksum_is_one_sentence(data: st.DataObject, older: Path) -> None:
@@ -253,3 +236,26 @@ def test_config_that_makes_no_sense_is_one_sentence(run: Path, change: Callable[
     resealed(run / "config.json", change)
     with pytest.raises(CheckpointError, match="config.json (is damaged|has format)"):
         Run.open(run)
+
+
+@pytest.mark.parametrize("save_every", [0.0, 10.0])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_deleted_while_it_is_trained_ends_the_training_and_is_not_made_anew(
+    jobs: int, save_every: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "run"
+
+    def take_away(tick: Any) -> None:
+        if path.exists():
+            path.rename(tmp_path / "bin")  # at once, whatever other processes write there
+
+    with pytest.raises(CheckpointError, match=r"is gone: it was deleted or moved while it was worked on"):
+        train(GRAPH, CONFIG, out=path, jobs=jobs, save_every=save_every, tick=take_away)
+    assert not path.exists()
+
+
+def test_a_run_deleted_between_two_splits_is_not_made_anew(run: Path) -> None:
+    shutil.rmtree(run)
+    with pytest.raises(CheckpointError, match="run is gone"):
+        run_split(GRAPH, CONFIG, 1, run / "split-01")
+    assert not run.exists()

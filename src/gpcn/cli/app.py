@@ -9,10 +9,11 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from gpcn.cli.shared.guard import guarded
 from gpcn.cli.shared.stopping import handle_stop_signal
+from gpcn.errors import ConfigError
 
 SUMMARIES = {
     "datasets": "List the benchmark datasets.",
@@ -52,10 +53,27 @@ class Commands(TyperGroup):
         return name, stand_in if name is None else command(name), rest
 
 
+class Command(TyperCommand):
+    """A command that refuses an option given twice where it takes one value, of which the parser keeps the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give every parameter the value that `args` have for it."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        options = [each for each in given if isinstance(each, TyperOption)]
+        single = [option for option in options if not (option.multiple or option.is_flag)]
+        twice = next((option for option in single if single.count(option) > 1), None)
+        if twice is not None:
+            several = ", several names between commas" if "," in (twice.metavar or "") else ""
+            raise ConfigError(
+                f"{max(twice.opts, key=len)} is given {single.count(twice)} times; expected it once{several}"
+            )
+        return super().parse_args(ctx, args)
+
+
 def command(name: str) -> Any:
     """The command called `name`, from its module."""
     single = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-    single.command(name)(getattr(import_module(f"gpcn.cli.{name}"), FUNCTIONS.get(name, name)))
+    single.command(name, cls=Command)(getattr(import_module(f"gpcn.cli.{name}"), FUNCTIONS.get(name, name)))
     return typer.main.get_command(single)
 
 

@@ -36,7 +36,6 @@ Refit = Annotated[
         "--refit", help="Then train what was chosen on validation nodes too; the score reported is from before."
     ),
 ]
-MOST_SPENT = 1 / 3  # of the budget: what importing and reading may take of it
 PortfolioFile = Annotated[
     Path | None,
     typer.Option("--portfolio", metavar="FILE", help="What to try first, as benchmarks/portfolio.py writes it."),
@@ -109,7 +108,7 @@ def train_auto(
             executor,
             out=out,
             seconds=seconds,
-            spent=min(seconds_elapsed(), MOST_SPENT * seconds),
+            spent=seconds_elapsed(),
             splits=splits,
             seed=seed,
             source=source,

@@ -76,7 +76,7 @@ def _from_run(
 ) -> dict[str, Any]:
     from gpcn.distributed.assembled_run import assemble_run
     from gpcn.training.predictions.fitted import Fitted
-    from gpcn.training.runs.graph_source import reload_graph, relocated_source, source_of
+    from gpcn.training.runs.graph_source import graph_of
     from gpcn.training.runs.run import Run
 
     assemble_run(path)
@@ -84,8 +84,7 @@ def _from_run(
     (split_result,) = run.result([split])["splits"] or (None,)
     if split_result is None:
         raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
-    source = relocated_source(source_of(run.graph), moved, nodes)
-    graph = reload_graph(source, run.path, mirror=mirror, prepared=run.graph.get("preparation"))
+    graph = graph_of(run, moved, nodes, mirror, moved=True)
     _use_threads(graph, run.config)
     fitted = Fitted.of(run, graph)
     model, problem = fitted.model(split), fitted.problem

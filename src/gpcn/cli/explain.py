@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
+from gpcn.cli.shared.opened_run import open_run_and_nodes
+from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, MovedGraph, Nodes, RunArgument
 from gpcn.cli.shared.output import console, escaped, plain_table, print_json, print_notes
 from gpcn.errors import ConfigError
 
@@ -30,6 +31,7 @@ def explain(
         int | None, typer.Option("--split", metavar="N", help="Whose model (default: the first finished).")
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="Neighbours to show per hop.")] = 5,
+    moved_graph: MovedGraph = None,
     nodes: Nodes = None,
     mirror: Mirror = None,
     json: Json = False,
@@ -42,15 +44,13 @@ def explain(
 
     Example: [bold]gpcn explain runs/gpcn-link --class yes[/bold]
     """
-    from gpcn.workspace.folder import open_run
-
     if (node is None) == (label is None):
         raise ConfigError("gpcn explain needs a node or a class, and not both; give --node ID or --class NAME")
     if picture is not None and node is None:
         raise ConfigError("--picture draws a node and those that matter to it; give --node ID instead of --class")
-    folder = open_run(run, mirror=mirror)
+    folder, table = open_run_and_nodes(run, graph, moved_graph, nodes, mirror)
     folder.check_explains(split)
-    loaded = folder.graph_to_predict(graph, nodes)
+    loaded = folder.graph_to_predict(graph, table)
     if node is None:
         account = folder.explain_class(str(label), loaded, split=split, top=top)
         print_json(account) if json else print_class_explanation(account, console())

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
+from gpcn.cli.shared.opened_run import open_run_and_nodes
+from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, MovedGraph, Nodes, RunArgument
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 
 
@@ -18,6 +19,7 @@ def export(
     format: Annotated[
         str, typer.Option("--format", metavar="torch", help="A program for torch.export.load.")
     ] = "torch",
+    moved_graph: MovedGraph = None,
     nodes: Nodes = None,
     mirror: Mirror = None,
     json: Json = False,
@@ -27,9 +29,9 @@ def export(
     Example: [bold]gpcn export runs/mine --out exported[/bold]
     """
     from gpcn.workspace.export import export_folder
-    from gpcn.workspace.folder import open_run
 
-    summary = export_folder(open_run(run, mirror=mirror), out, graph, nodes, format=format)
+    folder, table = open_run_and_nodes(run, graph, moved_graph, nodes, mirror)
+    summary = export_folder(folder, out, graph, table, format=format)
     if json:
         print_json(summary)
         return

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, Nodes, RunArgument
+from gpcn.cli.shared.opened_run import open_run_and_nodes
+from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, MovedGraph, Nodes, RunArgument
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.step_log import LogFormat, step_log
 from gpcn.cli.shared.training_options import SplitNumbers, read_splits
@@ -42,6 +43,7 @@ def predict(
     edges: Annotated[
         str | None, typer.Option("--edges", metavar="FILE", help="A table of edges: the same as GRAPH.")
     ] = None,
+    moved_graph: MovedGraph = None,
     nodes: Nodes = None,
     unknown: Annotated[
         str | None,
@@ -63,15 +65,15 @@ def predict(
     Example: [bold]gpcn predict runs/mine --edges new.csv --nodes people.csv --only new --out predictions.csv[/bold]
     """
     from gpcn.training.predictions import prediction
-    from gpcn.workspace.folder import open_run
 
     if graph is not None and edges is not None:
         raise ConfigError("GRAPH and --edges both name a graph; expected one of them")
     log = step_log(log_format, quiet=json)
-    folder = open_run(run, mirror=mirror)
+    changed = graph if edges is None else edges
+    folder, table = open_run_and_nodes(run, changed, moved_graph, nodes, mirror)
     predictions = folder.predict(
-        graph if edges is None else edges,
-        nodes,
+        changed,
+        table,
         splits=read_splits(splits),
         unlabelled=unlabelled,
         out_of_fold=out_of_fold,

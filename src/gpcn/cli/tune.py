@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpcn.cli.shared.option_groups import takes_option_groups
-from gpcn.cli.shared.options import GraphOptions, Json, option_given_besides
+from gpcn.cli.shared.options import GraphOptions, Json, MovedGraph, option_given_besides
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
 from gpcn.cli.shared.training_options import (
     MetricName,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 ENGINES = ("local", "ray")
 DEFAULT = "100"  # configurations
 ANY_TIME = {"graph", "budget", "resume", "show", "engine", "address", "jobs", "storage", "json", "mirror"}
+ANY_TIME |= {"moved_graph", "nodes"}  # where the graph of a study lies now
 
 
 @takes_option_groups
@@ -63,6 +64,7 @@ def tune(
     ] = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a study.")] = None,
     show: Annotated[Path | None, typer.Option("--show", metavar="DIR", help="What a study found so far.")] = None,
+    moved_graph: MovedGraph = None,
     seed: Seed = None,
     metric: MetricName = None,
     json: Json = False,
@@ -89,6 +91,8 @@ def tune(
         read_budget(budget)
     if sum(named is not None for named in (graph, resume, show)) != 1:
         raise ConfigError("name one of: a GRAPH to search on, --resume DIR, --show DIR")
+    if moved_graph is not None and resume is None:
+        raise ConfigError("--graph says where the graph of a study lies now, for --resume; leave it out")
     existing = resume or show
     if existing is not None:
         _refuse_what_a_study_has(context, existing)
@@ -98,7 +102,8 @@ def tune(
         return
     if resume is not None:
         folder, description = resume, read_study_header(resume)
-        loaded = reload_graph(source_of(description["graph"]), resume, mirror=options.mirror)
+        source = source_of(description["graph"])
+        loaded = reload_graph(source, resume, moved_graph, options.nodes, options.mirror, moved=True)
         if loaded.fingerprint() != description["graph"]["fingerprint"]:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:

@@ -160,7 +160,8 @@ def _load_tables(
         names = delimited.table_column_names(nodes)
         columns = columns.in_nodes(names, str(nodes), lenient=scored)
         texts = [name for name in (columns.id, columns.label, *(columns.splits or ())) if name]
-        table = delimited.read_table(nodes, text=texts, only=(*texts, *(columns.features or ())))
+        literal = [*columns.literal_columns, *(preparation.literal_columns if scored and preparation else ())]
+        table = delimited.read_table(nodes, text=texts, literal=literal, only=(*texts, *(columns.features or ())))
         node_table = SourceTable(table, str(nodes), delimited.first_data_line(nodes))
     return assemble_graph(
         edge_table, node_table, columns, require_labels=require_labels, preparation=preparation, **described

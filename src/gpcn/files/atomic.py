@@ -21,18 +21,24 @@ try:
 except ImportError:  # Windows, which deletes no file that is open
     fcntl = None  # type: ignore[assignment]
 
-from gpcn.errors import DataError
+from gpcn.errors import CheckpointError, DataError
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `path`; on success it becomes `path`, on any failure it vanishes."""
+def replacing(path: Path, *, new_folders: bool = True) -> Iterator[BinaryIO]:
+    """Open a temporary file beside `path`; on success it becomes `path`, on any failure it vanishes.
+
+    Its folder is made where it is not there; without `new_folders` it must be, for somebody works in it.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if new_folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        else:
+            _require_folder(path.parent)
         remove_leftovers(path)
         descriptor, temporary = _locked_temporary(path)
     except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}; choose a writable folder") from error
+        raise _write_error(path, error, "; choose a writable folder") from error
     try:
         with os.fdopen(descriptor, "wb") as stream:
             yield cast(BinaryIO, stream)
@@ -42,11 +48,35 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             os.replace(temporary, path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+        raise _write_error(path, error) from error
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def add_folder(path: Path) -> None:
+    """Make a folder, where it is not there, in one that must be."""
+    _require_folder(path.parent)
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise CheckpointError(f"cannot make {path}: {error.strerror or error}; choose another --out") from error
+
+
+def _require_folder(path: Path) -> None:
+    if not path.is_dir():
+        raise CheckpointError(
+            f"{path} is gone: it was deleted or moved while it was worked on; run the same command again, which goes "
+            "on with what is there"
+        )
+
+
+def _write_error(path: Path, error: OSError, advice: str = "") -> DataError:
+    """What to raise where writing `path` failed; in a folder that is gone meanwhile, that it is."""
+    if isinstance(error, FileNotFoundError):
+        _require_folder(path.parent)
+    return DataError(f"cannot write {path}: {error.strerror or error}{advice}")
 
 
 def write_json(path: Path, payload: Any) -> None:
@@ -63,15 +93,16 @@ def hidden_folder(path: Path) -> Iterator[Path]:
     What a kill leaves in it is taken away the next time. One process at a time may have it.
     """
     folder = _hidden(path)
+    _require_folder(path.parent)
     try:
         remove_hidden_folder(path)
-        folder.mkdir(parents=True)
+        folder.mkdir()
     except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}; choose a writable folder") from error
+        raise _write_error(path, error, "; choose a writable folder") from error
     try:
         yield folder
     except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+        raise _write_error(path, error) from error
     finally:
         remove_hidden_folder(path)
 

@@ -32,9 +32,9 @@ def file_digest(path: Path) -> str:
 
 
 def write_sealed(path: Path, payload: dict[str, Any], *, indent: int | None = None) -> None:
-    """Write `payload` with its checksum, whole or not at all."""
+    """Write `payload` with its checksum, whole or not at all, into a folder that is there."""
     plain = json.loads(json.dumps(payload, allow_nan=False))
-    with replacing(path) as stream:
+    with replacing(path, new_folders=False) as stream:
         stream.write(json.dumps({**plain, SEAL: content_digest(plain)}, indent=indent).encode())
 
 
@@ -57,7 +57,7 @@ def read_sealed(path: Path, check: Check, advice: str) -> dict[str, Any]:
         if stored is not None and stored != content_digest(payload):
             raise ValueError("it does not have its checksum, so it was altered")
         check(payload, "")
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged: {error}; {advice}") from error
     return payload
 

@@ -19,12 +19,12 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from gpcn.data.graph_record import SOURCE
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
 from gpcn.files.schema import count, list_of, number, optional, record
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.training.former_settings import choices_in_current_names, in_current_names
 from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
-from gpcn.training.runs.records import SOURCE
 from gpcn.tuning.lease import Lease, leased_study
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
 from gpcn.tuning.proposal import optuna_distributions

@@ -20,7 +20,7 @@ from gpcn.training.predictions.drift import measure_drift
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.folders import with_resolved_paths
-from gpcn.training.runs.graph_source import graph_of, graph_of_frames, reload_graph, relocated_source, source_of
+from gpcn.training.runs.graph_source import graph_of, graph_of_frames, reload_graph, source_of
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.training import train
 from gpcn.tuning import require_search
@@ -34,16 +34,22 @@ NO_PROFILE = "drift cannot be measured: the run was written by an earlier gpcn, 
 
 
 def open_run(
-    path: str | Path, *, graph: Graph | str | Path | None = None, mirror: str | Path | None = None
+    path: str | Path,
+    *,
+    graph: Graph | str | Path | None = None,
+    nodes: str | Path | None = None,
+    mirror: str | Path | None = None,
 ) -> RunFolder:
     """What `gpcn train`, `compare`, `tune` or `auto` left in the folder `path`.
 
     Args:
         path: the folder; of one in an object store, such as `s3://bucket/runs/large`, a copy is kept in the cache.
-        graph: the graph it was trained on, where that cannot be loaded again from where it was.
+        graph: the graph it was trained on, or where that lies now, if it is not where it was, or neither below nor
+            beside the folder: anybody may have written that, so what it names elsewhere is not opened unasked.
+        nodes: the table of nodes that goes with it.
         mirror: a folder with the raw files of the benchmark datasets.
     """
-    return RunFolder(path, graph=graph, mirror=mirror)
+    return RunFolder(path, graph=graph, nodes=nodes, mirror=mirror)
 
 
 class RunFolder:
@@ -54,17 +60,24 @@ class RunFolder:
 
     Args:
         path: the folder; of one in an object store, such as `s3://bucket/runs/large`, a copy is kept in the cache.
-        graph: the graph it was trained on, where that cannot be loaded again from where it was.
+        graph: the graph it was trained on, or where that lies now, if it is not where it was, or neither below nor
+            beside the folder: anybody may have written that, so what it names elsewhere is not opened unasked.
+        nodes: the table of nodes that goes with it.
         mirror: a folder with the raw files of the benchmark datasets.
     """
 
     def __init__(
-        self, path: str | Path, *, graph: Graph | str | Path | None = None, mirror: str | Path | None = None
+        self,
+        path: str | Path,
+        *,
+        graph: Graph | str | Path | None = None,
+        nodes: str | Path | None = None,
+        mirror: str | Path | None = None,
     ) -> None:
         self.path = local_copy(path)
         self._contents: Contents = read_folder_contents(self.path)
         self._mirror = None if mirror is None else Path(mirror)
-        self._given = graph
+        self._given, self._given_nodes = graph, None if nodes is None else Path(nodes)
         self._parent: RunFolder | None = None
 
     @property
@@ -92,7 +105,7 @@ class RunFolder:
         if comparison is None or model not in comparison.runs:
             listed = "no models to choose from" if comparison is None else f"the models {', '.join(self.models)}"
             raise ConfigError(f"{self.path} has no model {model!r}; it has {listed}")
-        child = RunFolder(comparison.runs[model].path, graph=self._given, mirror=self._mirror)
+        child = RunFolder(comparison.runs[model].path, graph=self._given, nodes=self._given_nodes, mirror=self._mirror)
         child._parent = self  # which may own a temporary folder
         return child
 
@@ -103,8 +116,8 @@ class RunFolder:
     def graph_to_predict(self, graph: Any = None, nodes: Any = None, unknown: str | None = None) -> Graph:
         """What `predict` reads for these arguments; without any, the graph trained on."""
         require_folder_models(self._contents, self.path)
-        if graph is None and nodes is None and unknown is None:
-            return self._graph
+        if graph is None and nodes is None:
+            return self._graph if unknown is None else self._reloaded(unknown)
         if isinstance(graph, Graph):
             return graph
         if graph is None or isinstance(graph, (str, Path)):
@@ -215,8 +228,8 @@ class RunFolder:
         from gpcn.workspace.report_page import write_report_page
 
         moved = str(self._given) if edges is None and isinstance(self._given, (str, Path)) else None
-        new = None if edges is None else str(edges)
-        return write_report_page([self.path], path, edges=new, nodes=nodes, graph=moved, mirror=self._mirror)
+        new, table = None if edges is None else str(edges), nodes or (None if edges else self._given_nodes)
+        return write_report_page([self.path], path, edges=new, nodes=table, graph=moved, mirror=self._mirror)
 
     def export(self, out: str | Path, graph: Any = None, nodes: Any = None) -> dict[str, Any]:
         """Write it as a program of PyTorch that needs nothing of gpcn to the folder `out` (`workspace.export`)."""
@@ -237,7 +250,7 @@ class RunFolder:
         trial, _, rule = ranking[0]
         source = with_resolved_paths(source_of(study.header["graph"]), self.path)
         train(self._graph, with_epoch_rule(trial.config, rule), out=out, splits=splits, jobs=jobs, source=source)
-        return RunFolder(out, graph=self._given, mirror=self._mirror)
+        return RunFolder(out, graph=self._given, nodes=self._given_nodes, mirror=self._mirror)
 
     def __repr__(self) -> str:
         summary = self._summary()
@@ -280,10 +293,11 @@ class RunFolder:
 
     @cached_property
     def _graph(self) -> Graph:
-        if isinstance(self._given, Graph):
-            return self._given
-        if self._given is None and self.kind != "study":
-            return graph_of(self._contents.judged[0], mirror=self._mirror)
-        graph_record = self._study.header["graph"] if self.kind == "study" else self._contents.judged[0].graph
-        source = relocated_source(source_of(graph_record), None if self._given is None else str(self._given), None)
-        return reload_graph(source, self.path, mirror=self._mirror)
+        return self._given if isinstance(self._given, Graph) else self._reloaded()
+
+    def _reloaded(self, unknown: str | None = None) -> Graph:
+        """The graph trained on, from where it is said to lie now, or else from where it was."""
+        named = (str(self._given) if isinstance(self._given, (str, Path)) else None, self._given_nodes, self._mirror)
+        if self.kind != "study":
+            return graph_of(self._contents.judged[0], *named, unknown=unknown, moved=True)
+        return reload_graph(source_of(self._study.header["graph"]), self.path, *named, moved=True)

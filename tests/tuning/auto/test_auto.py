@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -186,6 +187,37 @@ def test_what_was_spent_before_counts(ring: Graph, virtual: Callable[..., Clock]
     assert result["budget"] == 9
 
 
+def test_all_of_the_budget_may_be_spent_before(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
+    """Reading takes longer than the budget: the first of the portfolio is tried, and a warning says where time went."""
+    clock = virtual(even)
+    before = clock.now
+    result = auto(ring, SerialExecutor(ring), out=tmp_path, seconds=9, spent=30, splits=[0], portfolio=PORTFOLIO)
+    assert clock.now - before == pytest.approx(even("label-propagation"))
+    assert result["chosen"] == "majority alone"
+    assert any(
+        "it took 31 s instead of 9 s, of which 30 s went to importing and reading" in text
+        for text in result["warnings"]
+    )
+
+
+def test_nothing_is_begun_whose_first_epoch_would_end_too_late(
+    ring: Graph, virtual: Callable[..., Clock], tmp_path: Path
+) -> None:
+    clock = virtual(lambda model: 6.0)
+    start = clock.now
+    auto(ring, SerialExecutor(ring), out=tmp_path, seconds=15, portfolio=PORTFOLIO[:2])
+    assert clock.now - start == 12  # of 14.25 seconds, two evaluations of six each
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(90, "90 s"), (60, "60 s"), (150, "2 min 30 s"), (120, "2 min")])
+def test_a_budget_is_named_to_the_second(
+    seconds: int, words: str, ring: Graph, virtual: Callable[..., Clock], tmp_path: Path
+) -> None:
+    virtual(lambda model: seconds / 6)
+    result = auto(ring, SerialExecutor(ring), out=tmp_path, seconds=seconds, splits=[0], portfolio=PORTFOLIO)
+    assert any(f"budget of {words} was too small" in text for text in result["warnings"])
+
+
 def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(even)
     options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO}
@@ -297,3 +329,10 @@ def test_options_that_do_not_go_together_are_one_sentence(tmp_path: Path, ring: 
         assert answer.returncode == 2
         assert expected in answer.stderr
         assert answer.stderr.count("\n") == 1
+
+
+def test_a_folder_deleted_while_auto_searches_ends_it_and_is_not_made_anew(ring: Graph, tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    with pytest.raises(CheckpointError, match="is gone: it was deleted or moved while it was worked on"):
+        auto(ring, SerialExecutor(ring), out=folder, seconds=30, log=lambda text: shutil.rmtree(folder, True))
+    assert not folder.exists()

@@ -24,13 +24,14 @@ from gpcn.cli.shared import elapsed_time
 from gpcn.cli.shared.output import print_error
 from gpcn.cli.shared.stopping import SENTENCE, Stopped
 from gpcn.errors import ConfigError, GpcnError
+from gpcn.utils.machine_memory import is_refusal, require_addresses
 from gpcn.utils.text import printable_text
 
 BUG, INPUT, BROKEN_PIPE = 1, 2, 141
 DEBUG = "--debug"
 ParserError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """What the parser of the command line raises; Typer has moved it from one module to another."""
-ALLOCATION = re.compile(r"can't allocate memory|out of memory|not enough memory|std::bad_alloc", re.IGNORECASE)
+TORCH_ADDRESSES = 440 << 20  # bytes that `import torch` takes at least (2.13 on x86-64), most of them never touched
 LONGEST_COMMAND = 200
 OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
@@ -46,7 +47,8 @@ def _guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
     _open_standard_streams()
     try:
         _refuse_unusable(wanted)
-        code = run(wanted)
+        with _room_for_torch():
+            code = run(wanted)
         sys.stdout.flush()
         return code
     except Stopped as stopped:
@@ -65,6 +67,21 @@ def _guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
         return code
 
 
+class _room_for_torch:  # noqa: N801
+    """Where PyTorch is imported inside, `ulimit -v` must leave room for it: half loaded, it aborts the process."""
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_: object) -> None:
+        sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Look before PyTorch is found; who finds it comes after."""
+        if name == "torch":
+            require_addresses(TORCH_ADDRESSES, "PyTorch")
+
+
 def explain_failure(error: Exception, words: Sequence[str], *, debug: bool = False) -> tuple[str, int]:
     """The sentence for whatever ended a command, and the exit code."""
     command = printable_command(words)
@@ -72,13 +89,8 @@ def explain_failure(error: Exception, words: Sequence[str], *, debug: bool = Fal
         return str(error), INPUT
     if isinstance(error, ParserError):
         return _parser_sentence(error, words), INPUT
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and ALLOCATION.search(str(error))):
-        wanted = re.search(r"allocate ([\d.]+ ?\w+)", str(error))
-        detail = f" (it asked for {wanted[1]} at once)" if wanted else ""
-        return (
-            f"this machine does not have enough memory for {command}{detail}; use less data or a smaller model",
-            INPUT,
-        )
+    if is_refusal(error):
+        return _memory_sentence(error, command), INPUT
     if isinstance(error, OSError):
         what = "write its output" if error.errno in OF_OUTPUT else "read or write a file"
         what = f"read or write {error.filename}" if error.filename else what
@@ -98,6 +110,18 @@ def printable_command(words: Sequence[str]) -> str:
     """The command as somebody typed it, short and harmless."""
     text = printable_text(" ".join(["gpcn", *words]))
     return text if len(text) <= LONGEST_COMMAND else text[:LONGEST_COMMAND] + "…"
+
+
+def _memory_sentence(error: Exception, command: str) -> str:
+    library = re.search(r"[\w.+-]+\.so[\w.]*(?=:)", str(error))
+    if library:
+        return (
+            f"there is not enough memory to load {library[0]}, which {command} needs; raise the limit of this process "
+            "(ulimit -v), or free memory"
+        )
+    wanted = re.search(r"allocate ([\d.]+ ?\w+)", str(error))
+    detail = f" (it asked for {wanted[1]} at once)" if wanted else ""
+    return f"this machine does not have enough memory for {command}{detail}; use less data or a smaller model"
 
 
 def _parser_sentence(error: Any, words: Sequence[str]) -> str:

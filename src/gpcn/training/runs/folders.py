@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from gpcn.data.object_storage import remote_url
 from gpcn.errors import ConfigError
 
 KINDS = {
@@ -47,14 +48,41 @@ def with_paths_beside(source: dict[str, Any] | None, folder: Path) -> dict[str, 
 
 
 def with_resolved_paths(source: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`source` with the paths that hold now: where a file is missing, the one at the same path relative to `folder`."""
+    """`source` with the paths that hold now: where a file is missing, the one at the same path relative to `folder`.
+
+    What `source` names far from `folder` is not looked at: a share of another machine would be asked for it.
+    """
     beside = source.get("beside") or {}
     moved = {
         key: str((folder / beside[key]).resolve())
         for key in ("graph", "nodes")
-        if key in beside and not _exists(Path(str(source.get(key)))) and _exists(folder / beside[key])
+        if key in beside
+        and not _is_at_hand(str(source.get(key)), folder)
+        and _is_at_hand(str(folder / beside[key]), folder)
     }
     return {**source, **moved}
+
+
+def lies_beside(location: str, folder: Path) -> bool:
+    """Whether `location` is a path below `folder` or beside it: below some folder that holds both.
+
+    The root of a file system does not count as one, nor does a folder above the user's home, such as `/home`.
+    """
+    if remote_url(location) is not None:
+        return False
+    above_home = Path(os.path.expanduser("~")).parents  # noqa: PTH111 - that of pathlib fails where there is no home
+    try:
+        for spelled in (os.path.abspath, os.path.realpath):  # links are followed only where they lie beside
+            shared = Path(os.path.commonpath([spelled(location), folder.resolve()]))
+            if shared == Path(shared.anchor) or shared in above_home:
+                return False
+    except (OSError, ValueError):  # another drive, or a name that no file can have
+        return False
+    return True
+
+
+def _is_at_hand(location: str, folder: Path) -> bool:
+    return lies_beside(location, folder) and _exists(Path(location))
 
 
 def _exists(path: Path) -> bool:

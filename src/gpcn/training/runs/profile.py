@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.files.schema import Check, count, fields, list_of, number, optional
 from gpcn.graph import Graph
 from gpcn.utils.types import FloatMatrix, SparseMatrix
 
 MOST_FEATURES = 5000  # bags of words have more, their ranges say little, and config.json stays small
-
-check_profile: Check = fields(
-    {
-        "degrees": list_of(count()),
-        "classes": list_of(count()),
-        "features": optional(fields(dict.fromkeys(("low", "high", "mean"), list_of(number())))),
-    }
-)
 
 
 def profile_of(graph: Graph) -> dict[str, Any]:
@@ -34,20 +24,6 @@ def profile_of(graph: Graph) -> dict[str, Any]:
         "classes": np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes).tolist(),
         "features": _ranges(graph.features) if few else None,
     }
-
-
-def check_profile_sizes(graph_record: Mapping[str, Any], where: str) -> None:
-    """Refuse a profile that is not about as many classes and features as the graph has."""
-    profile = graph_record.get("profile")
-    if profile is None:
-        return
-    columns = [] if profile["features"] is None else list(profile["features"].values())
-    if len(profile["classes"]) != graph_record["classes"] or any(
-        len(column) != graph_record["features"] for column in columns
-    ):
-        raise ValueError(
-            f"{where} is not about {graph_record['classes']} classes and {graph_record['features']} features"
-        )
 
 
 def degree_counts(graph: Graph) -> npt.NDArray[np.int64]:

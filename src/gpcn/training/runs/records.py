@@ -4,81 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpcn.files.schema import (
-    Check,
-    anything,
-    count,
-    fields,
-    flag,
-    list_of,
-    mapping_of,
-    name,
-    number,
-    one_of,
-    optional,
-    record,
-    text,
-)
-from gpcn.training.runs.profile import check_profile, check_profile_sizes
+from gpcn.data.graph_record import check_graph_record
+from gpcn.files.schema import anything, count, fields, list_of, mapping_of, number, optional, record, text
 from gpcn.utils.types import METRICS, ROLES
 
-_names = optional(list_of(name))
 _share = optional(number())
 _digests = mapping_of(text)
-_columns = fields(
-    {},
-    {
-        **dict.fromkeys(("source", "target", "weight", "id", "label", "type"), optional(text)),
-        **dict.fromkeys(("features", "splits", "classes"), optional(list_of(text))),
-        **dict.fromkeys(("scale", "structure", "unknown"), text),
-        "undirected": flag,
-        "roles": mapping_of(text),
-    },
-)
-_source = fields(
-    {},
-    {
-        "graph": optional(text),
-        "nodes": optional(text),
-        "beside": optional(mapping_of(text)),
-        "columns": optional(_columns),
-    },
-)
-SOURCE: Check = optional(_source)
-"""Where a graph came from."""
-
-_graph = fields(
-    {
-        "name": name,
-        "metric": one_of(*METRICS),
-        "fingerprint": text,
-        "nodes": count(1),
-        "features": count(),
-        "classes": count(1),
-        "label_names": _names,
-        "feature_names": _names,
-    },
-    {
-        "names": text,
-        "positive": optional(one_of(0, 1)),
-        "directed": flag,
-        "relations": list_of(name),
-        "parts": count(1),
-        "preparation": optional(record),
-        "profile": check_profile,
-        "source": SOURCE,
-    },
-)
 
 
 def check_run_record(payload: Any, where: str) -> None:
     """`config.json`: configuration, graph, and the checksums of the files beside it."""
-    fields({"format": anything, "config": record, "graph": _graph}, {"files": _digests})(payload, where)
-    graph_record = payload["graph"]
-    for names, size in (("label_names", "classes"), ("feature_names", "features")):
-        if graph_record[names] is not None and len(graph_record[names]) != graph_record[size]:
-            raise ValueError(f"graph.{names} has {len(graph_record[names])} entries; expected {graph_record[size]}")
-    check_profile_sizes(graph_record, "graph.profile")
+    fields({"format": anything, "config": record, "graph": check_graph_record}, {"files": _digests})(payload, where)
 
 
 def check_result_record(payload: Any, where: str) -> None:

@@ -26,7 +26,6 @@ from gpcn.data.archives import read_npz
 from gpcn.data.packed_text import read_node_ids
 from gpcn.errors import CheckpointError, GpcnError
 from gpcn.files.sealed import FORMAT, check_file, read_sealed
-from gpcn.preparation.preparation import Preparation
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 from gpcn.training.runs.records import check_run_record
@@ -57,8 +56,6 @@ class Run:
         payload = read_sealed(file, check_run_record, "it cannot be used")
         try:
             config = TrainConfig.from_json(payload["config"])
-            if payload["graph"].get("preparation") is not None:
-                Preparation.from_json(payload["graph"]["preparation"], str(file))
         except (GpcnError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise CheckpointError(f"{file} is damaged: {error}; it cannot be used") from error
         return cls(path, config, payload["graph"], payload["format"], payload.get("files", {}))

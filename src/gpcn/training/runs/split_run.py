@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import CheckpointError, TrainingError
-from gpcn.files.atomic import replacing
+from gpcn.files.atomic import add_folder, replacing
 from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
 from gpcn.graph import Graph
 from gpcn.nn.engine.memory import memory_limits, reuse_freed_memory
@@ -59,10 +59,7 @@ def run_split(
         done = read_split_result(folder, key)
         if done is not None:
             return done
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CheckpointError(f"cannot make {folder}: {error.strerror or error}; choose another --out") from error
+        add_folder(folder)
     reuse_freed_memory()
     memory = f"{config.model} on {graph.name}"
     with memory_limits(memory):
@@ -172,7 +169,7 @@ def write_split(
     checkpoint.save(folder, "model", weights, {}, key)
     packed = io.BytesIO()
     np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
-    with replacing(folder / "predictions.npz") as stream:
+    with replacing(folder / "predictions.npz", new_folders=False) as stream:
         stream.write(packed.getvalue())
     write_epoch_history(folder, history)
     files = {name: file_digest(folder / name) for name in KEPT}
@@ -186,5 +183,5 @@ def write_epoch_history(folder: Path, history: Sequence[Sequence[float]]) -> Non
     rows = "\n".join(
         ",".join(f"{value:g}" if i == 0 else repr(value) for i, value in enumerate(row)) for row in history
     )
-    with replacing(folder / "epochs.csv") as stream:
+    with replacing(folder / "epochs.csv", new_folders=False) as stream:
         stream.write((",".join(HISTORY) + "\n" + rows + "\n").encode())

@@ -10,7 +10,6 @@ what was there before or what is there now.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpcn.errors import CheckpointError, ConfigError
-from gpcn.files.atomic import replacing
+from gpcn.errors import CheckpointError, GpcnError
+from gpcn.files.atomic import add_folder
+from gpcn.files.schema import fields, name, one_of, optional, record
+from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.graph import Graph
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
@@ -30,6 +31,9 @@ from gpcn.training.probe import RULES
 from gpcn.training.scores.metrics import gain
 from gpcn.tuning.auto.holdouts import Holdout
 
+_check_candidate = fields(
+    {"format": one_of(FORMAT), "config": record, "title": name, "origin": name, "failed": optional(name)}
+)
 Array = npt.NDArray[np.float32]
 
 
@@ -87,15 +91,15 @@ class Store:
     def add(self, candidate: Candidate) -> None:
         """Keep a candidate, or what has become of it."""
         metadata = {
+            "format": FORMAT,
             "config": candidate.config.to_json(),
             "title": candidate.title,
             "origin": candidate.origin,
             "failed": candidate.failed,
         }
         path = self.path(candidate.number)
-        path.mkdir(parents=True, exist_ok=True)
-        with replacing(path / "candidate.json") as stream:
-            stream.write(json.dumps(metadata, indent=1).encode())
+        add_folder(path)
+        write_sealed(path / "candidate.json", metadata, indent=1)
 
     def read(self) -> list[Candidate]:
         """All of them, with their judgements."""
@@ -103,13 +107,13 @@ class Store:
 
     def _read(self, path: Path) -> Candidate:
         file = path / "candidate.json"
+        advice = f"delete {path} to try that configuration again"
+        metadata = read_sealed(file, _check_candidate, advice)
         try:
-            metadata = json.loads(file.read_bytes())
             config = TrainConfig.from_json(metadata["config"])
-            candidate = Candidate(int(path.name), config, str(metadata["title"]), str(metadata["origin"]))
-            candidate.failed = None if metadata["failed"] is None else str(metadata["failed"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, ConfigError) as error:
-            raise CheckpointError(f"{file} is damaged; delete {path} to try that configuration again") from error
+        except (ValueError, TypeError, OverflowError, RecursionError, GpcnError) as error:
+            raise CheckpointError(f"{file} is damaged: {error}; {advice}") from error
+        candidate = Candidate(int(path.name), config, metadata["title"], metadata["origin"], failed=metadata["failed"])
         for written in sorted(path.glob("*.json")):
             if written.stem != "candidate" and not written.stem.startswith("state-"):
                 candidate.judgements[written.stem] = self.judgement(candidate.number, written.stem)

@@ -7,8 +7,6 @@ refitted/0007-loss/       the same trained on training and validation nodes toge
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import CheckpointError
-from gpcn.files.atomic import write_json
+from gpcn.files.atomic import add_folder
+from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.graph import Graph
 from gpcn.training.pausable_training import with_epoch_rule
 from gpcn.training.runs.run import Run
@@ -27,9 +25,9 @@ from gpcn.training.runs.split_run import read_split_result, split_result, write_
 from gpcn.training.scores.evaluation import summarize
 from gpcn.training.scores.metrics import score
 from gpcn.tuning.auto.candidates import Candidate, Store
+from gpcn.tuning.auto.choice_record import check_choice_record
 
 FILE, MEMBERS, REFITTED = "auto.json", "members", "refitted"
-_NAME = re.compile(r"\d{4,}-(loss|metric)")
 
 
 def auto_member_name(number: int, rule: str) -> str:
@@ -48,7 +46,8 @@ def write_auto_member(
 ) -> Run:
     """The run of a candidate under `rule`, with those of the splits in which it was evaluated."""
     path = folder / MEMBERS / auto_member_name(candidate.number, rule)
-    path.mkdir(parents=True, exist_ok=True)
+    add_folder(path.parent)
+    add_folder(path)
     run = open_or_create_run(path, graph, with_epoch_rule(candidate.config, rule), source)
     for number in numbers:
         holdout = f"split-{number:02d}"
@@ -65,10 +64,10 @@ def write_auto_member(
             "seconds": metadata["seconds"],
             **metadata["about"][rule],
         }
-        run.folder(number).mkdir(parents=True, exist_ok=True)
+        add_folder(run.folder(number))
         result = split_result(graph, run.config, number, probabilities, facts)
         write_split(run.folder(number), run.key(number), weights, history, probabilities, result)
-    write_json(path / "result.json", run.result())
+    write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
     return run
 
 
@@ -91,7 +90,7 @@ def scores_of_average(graph: Graph, runs: Sequence[Run], numbers: Sequence[int])
 
 def write_choice(folder: Path, choice: dict[str, Any]) -> None:
     """Replace `auto.json`, then take away members that are none any more."""
-    write_json(folder / FILE, choice)
+    write_sealed(folder / FILE, {"format": FORMAT, **choice}, indent=1)
     for kind in (MEMBERS, REFITTED):
         for path in (folder / kind).glob("*"):
             if path.name not in choice["members"]:
@@ -100,16 +99,8 @@ def write_choice(folder: Path, choice: dict[str, Any]) -> None:
 
 def read_choice(folder: Path) -> dict[str, Any]:
     """What `auto` chose in `folder`, and why."""
-    file = folder / FILE
-    try:
-        stored = json.loads(file.read_bytes())
-        return {
-            **stored,
-            "members": [str(name) for name in stored["members"]],
-            "why": [str(text) for text in stored["why"]],
-        }
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CheckpointError(f"{file} is damaged; run gpcn auto again") from error
+    choice = read_sealed(folder / FILE, check_choice_record, "run gpcn auto again")
+    return {key: value for key, value in choice.items() if key != "format"}
 
 
 def members(folder: Path) -> list[Run]:
@@ -125,8 +116,6 @@ def refitted(folder: Path) -> list[Run]:
 
 
 def _opened(folder: Path, names: Sequence[str], again: Sequence[str] = ()) -> list[Run]:
-    if not names or any(not _NAME.fullmatch(name) for name in names):
-        raise CheckpointError(f"{folder / FILE} names no members; run gpcn auto again")
     opened = {name: Run.open(folder / (REFITTED if name in again else MEMBERS) / name) for name in dict.fromkeys(names)}
     return [opened[name] for name in names]
 

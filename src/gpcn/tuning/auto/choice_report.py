@@ -22,6 +22,7 @@ SIGNALS = {
     "links": ("link", "label-propagation"),
 }
 BOTH = "features and neighbours"
+LATE = 1.1  # of the budget: from when on it is said that it was not kept, and why
 STILL_IMPROVING = 0.9  # of the epochs so far: a best epoch after that says that more would help
 
 
@@ -171,6 +172,7 @@ def auto_choice_warnings(
             "features or a longer --budget may help)"
         )
     wanted = _wanted_seconds(graph, search, seconds, workers)
+    wanted = wanted if wanted < 120 else 60 * math.ceil(wanted / 60)
     untried = len(search.skipped) + len(search.portfolio)
     if untried:
         texts.append(
@@ -205,7 +207,21 @@ def _wanted_seconds(graph: Graph, search: Search, seconds: float, workers: int) 
     return seconds + 1.5 * rest / workers
 
 
+def overtime_warnings(taken: float, seconds: float, spent: float) -> list[str]:
+    """What the reader should know where the budget was not kept; `spent` of it was over before anything was tried."""
+    if taken <= LATE * seconds:
+        return []
+    return [
+        f"it took {_duration(taken)} instead of {_duration(seconds)}, of which {_duration(spent)} went to importing "
+        "and reading: that, an evaluation of the simplest model and writing what was chosen are never cut short"
+    ]
+
+
 def _duration(seconds: float) -> str:
-    if seconds < 90:
+    """Seconds, or minutes and seconds, or hours; rounded up to a second."""
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} h"
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    if minutes < 2:
         return f"{math.ceil(seconds)} s"
-    return f"{math.ceil(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"

@@ -9,7 +9,6 @@ goes on.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import tempfile
 import time
@@ -18,9 +17,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import CheckpointError, ConfigError, TrainingError
-from gpcn.files.atomic import replacing
+from gpcn.errors import ConfigError, TrainingError
 from gpcn.files.locking import locked_folder
+from gpcn.files.schema import fields, name, one_of
+from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.run import Run
@@ -45,6 +45,7 @@ SELECTED = 0.97  # of the budget: when an ensemble has to be as it is
 RESERVE = 0.05  # of the budget, for choosing and writing
 PER_SPLIT, MOST_FOR_SPLITS = 0.06, 0.4  # of the budget, for training the chosen on splits that the search left out
 FOR_REFIT = 0.25  # of the budget, for training the chosen on validation nodes too
+WRITINGS = 2  # times as long as writing a best so far: what choosing, scoring and writing take in the end
 MEASURED = 4  # first configurations by which the speed of the machine is measured on a small graph
 COMPARED = 12  # configurations that must fit into the share of the budget below for cross-validation
 FOLDS_SHARE = 0.5
@@ -89,7 +90,7 @@ def auto(
     with locked_folder(folder):
         begun = time.monotonic() - spent
         entries = portfolio or default_portfolio()
-        return _Job(graph, executor, folder, begun, seconds, numbers, seed, source, entries, log).run(refit)
+        return _Job(graph, executor, folder, begun, seconds, numbers, seed, source, entries, log, spent).run(refit)
 
 
 class _Job:
@@ -105,6 +106,7 @@ class _Job:
         source: dict[str, Any] | None,
         entries: Sequence[Entry],
         log: Log,
+        spent: float,
     ) -> None:
         self.graph, self.executor, self.folder, self.start, self.seconds = graph, executor, folder, start, seconds
         self.numbers, self.seed, self.source, self.log = numbers, seed, source, log
@@ -113,6 +115,8 @@ class _Job:
         self.search = Search(graph, self.stages, entries, self.store, seed=seed, log=log)
         self.best_written = -math.inf
         self.last_written = self.start
+        self.spent = spent
+        self.writing = 0.0  # seconds that writing predictions took, which nothing cuts short
 
     def run(self, refit: bool) -> dict[str, Any]:
         self._measure()
@@ -124,7 +128,8 @@ class _Job:
         end = self.start + max(0.3, 1 - reserve) * self.seconds
         self._search(end)
         selection, judged = self._select()
-        finish = FinalTraining(self.graph, self.executor, self.search, self.numbers, self.start + 0.98 * self.seconds)
+        end = self.start + 0.98 * self.seconds - WRITINGS * self.writing
+        finish = FinalTraining(self.graph, self.executor, self.search, self.numbers, end)
         chosen = finish.train(selection, Judge(self.graph, judged))
         return self._keep(chosen, judged, finish.trained, refit)
 
@@ -153,6 +158,7 @@ class _Job:
                 raise ConfigError(outcome["refused"])
             self.search.record(task, outcome)
             self._keep_best_so_far()
+            self.search.end = min(end, self.start + self.seconds - WRITINGS * self.writing)
 
     def _select(self) -> tuple[Selection, tuple[Holdout, ...]]:
         decisive = self.stages[self.search.decisive()].holdouts
@@ -198,6 +204,7 @@ class _Job:
                 "complete": False,
             },
         )
+        self.writing = time.monotonic() - now
 
     def _keep(
         self, selection: Selection, judged: tuple[Holdout, ...], numbers: list[int], refit: bool
@@ -228,6 +235,7 @@ class _Job:
             skipped = ", ".join(str(number) for number in self.numbers if number not in numbers)
             result["warnings"].append(f"there was no time to train on split(s) {skipped}; the same command goes on")
         result["seconds"] = round(time.monotonic() - self.start, 3)
+        result["warnings"] += choice_report.overtime_warnings(result["seconds"], self.seconds, self.spent)
         write_choice(self.folder, result)
         if refit:
             names = refit_members(self.folder, self.graph, runs, numbers, self.source, self.log, self.hard_end)
@@ -271,16 +279,13 @@ def _check_owner(folder: Path, graph: Graph, seed: int) -> str:
     key = hashlib.sha256(f"{graph.fingerprint()}|{graph.metric}|{seed}".encode()).hexdigest()
     file = folder / "candidates" / "owner.json"
     if file.exists():
-        try:
-            same = json.loads(file.read_bytes())["owner"] == key
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{file} is damaged; choose another --out") from error
-        if not same:
+        stored = read_sealed(file, fields({"format": one_of(FORMAT), "owner": name}), "choose another --out")
+        if stored["owner"] != key:
             raise ConfigError(f"{folder} holds what auto tried on another graph, metric or seed; choose another --out")
         return key
     if (folder / FILE).exists() and not (folder / "candidates").exists():
         raise ConfigError(f"{folder} was written by an earlier version of auto; choose another --out")
     file.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(file) as stream:
-        stream.write(json.dumps({"owner": key, "graph": graph.name, "metric": graph.metric, "seed": seed}).encode())
+    owner = {"format": FORMAT, "owner": key, "graph": graph.name, "metric": graph.metric, "seed": seed}
+    write_sealed(file, owner)
     return key

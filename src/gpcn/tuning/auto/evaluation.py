@@ -40,11 +40,13 @@ class Evaluation:
     def perform(self, evaluator: Evaluator, until: float) -> Outcome:
         """Facts about the training; predictions and models are on disk by then.
 
-        `stopped` is the outcome where the time was over before there was anything to keep.
+        `stopped` is the outcome where the time was over before there was anything to keep; `taken` are seconds from
+        here to the end, with what comes before and after the epochs.
         """
+        begun = time.monotonic()
         deadline = min(self.end, time.monotonic() + self.seconds)
         run = self._split if self.holdout.outer is not None else self._folds
-        return run(evaluator, until, deadline)
+        return {**run(evaluator, until, deadline), "taken": time.monotonic() - begun}
 
     def _split(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
         from gpcn.training.pausable_training import PausableTraining

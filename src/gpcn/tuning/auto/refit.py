@@ -17,7 +17,8 @@ import numpy as np
 import torch
 
 from gpcn.errors import TrainingError
-from gpcn.files.atomic import write_json
+from gpcn.files.atomic import add_folder
+from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph, Split
 from gpcn.training.pausable_training import train_to_epoch
 from gpcn.training.problem import Problem
@@ -53,7 +54,8 @@ def refit_members(
     names = []
     for run in {run.path: run for run in runs}.values():
         path = folder / REFITTED / run.path.name
-        path.mkdir(parents=True, exist_ok=True)
+        add_folder(path.parent)
+        add_folder(path)
         again = open_or_create_run(path, graph, run.config, source)
         complete = True
         for number in numbers:
@@ -69,7 +71,7 @@ def refit_members(
             _refit(graph, again, number, before)
         if not complete:
             continue
-        write_json(path / "result.json", again.result())
+        write_sealed(path / "result.json", {"format": FORMAT, **again.result()}, indent=1)
         log(f"refitted: {run.path.name} ({run.config.model}) on training and validation nodes together")
         names.append(run.path.name)
     return names
@@ -94,7 +96,7 @@ def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
         "epochs": loop.epoch,
         "seconds": round(time.monotonic() - start, 3),
     }
-    run.folder(number).mkdir(parents=True, exist_ok=True)
+    add_folder(run.folder(number))
     result = split_result(graph, run.config, number, probabilities, training_facts)
     weights = dict(loop.model.state_dict())
     write_split(run.folder(number), run.key(number), weights, loop.history, probabilities, result)

@@ -63,6 +63,7 @@ class Search:
         self.stopped: dict[tuple[int, str], int] = {}
         self.start = self.end = time.monotonic()
         self.evaluations = 0
+        self.taken: list[float] = []  # seconds of each evaluation
         self.exhausted = False
 
     @property
@@ -73,12 +74,24 @@ class Search:
     def tasks(self, start: float, end: float) -> Iterator[Evaluation]:
         """What to evaluate next, each time somebody has nothing to do, until the time is over."""
         self.start, self.end = start, end
-        while self.seconds_left > 0:
+        while self.seconds_left > 0 or not (self.running or self._any_judged()):
             task = self._next()
-            if task is None:
+            if task is None or (self._any_judged() and not self._has_time_for(task)):
                 return
             self.running.add((task.number, task.holdout.name))
             yield task
+
+    def _any_judged(self) -> bool:
+        return any(candidate.judgements for candidate in self.candidates.values())
+
+    def _has_time_for(self, task: Evaluation) -> bool:
+        """Whether its first epoch, which nothing cuts short, is likely to end in time.
+
+        No evaluation is shorter than the shortest so far; the first, which also loads libraries, tells nothing.
+        """
+        shortest = min(self.taken) if len(self.taken) > 1 else 0.0
+        epoch = self.costs.seconds(task.config, 1, len(task.holdout.splits))
+        return max(shortest, epoch) < self.seconds_left
 
     def first(self, count: int, seconds: float) -> Iterator[Evaluation]:
         """The first entries of the portfolio, in the first holdout."""
@@ -99,6 +112,8 @@ class Search:
         """An evaluation has ended."""
         self.running.discard((task.number, task.holdout.name))
         candidate = self.candidates[task.number]
+        if "taken" in outcome:
+            self.taken.append(float(outcome["taken"]))
         if "failed" in outcome or "refused" in outcome:
             candidate.failed = str(outcome.get("failed") or outcome.get("refused"))
             self.store.add(candidate)
