@@ -54,7 +54,7 @@ def build_part_problem(
         x: Any = SparseOperator.from_scipy(features, dtype=dtype)
     else:
         x = torch.tensor(features, dtype=dtype)
-    labels = torch.from_numpy(data.labels)
+    labels = torch.tensor(data.labels)
     cpu = torch.device("cpu")
     return PartProblem(
         cast(Graph, graph),

@@ -31,10 +31,10 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def write_sealed(path: Path, payload: dict[str, Any], *, indent: int | None = None) -> None:
-    """Write `payload` with its checksum, whole or not at all, into a folder that is there."""
+def write_sealed(path: Path, payload: dict[str, Any], *, indent: int | None = None, new_folders: bool = False) -> None:
+    """Write `payload` with its checksum, whole or not at all, into a folder that is there unless `new_folders`."""
     plain = json.loads(json.dumps(payload, allow_nan=False))
-    with replacing(path, new_folders=False) as stream:
+    with replacing(path, new_folders=new_folders) as stream:
         stream.write(json.dumps({**plain, SEAL: content_digest(plain)}, indent=indent).encode())
 
 

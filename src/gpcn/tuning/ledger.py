@@ -76,7 +76,7 @@ class Ledger:
         refuse_folder_of_other_kind(folder, "study.json")
         storage = open_storage(folder, url)
         if not file.exists() or wanted != existing:
-            write_sealed(file, wanted, indent=1)
+            write_sealed(file, wanted, indent=1, new_folders=existing is None)
         return cls._created_or_existing(folder, storage, url)
 
     @classmethod
