@@ -28,7 +28,6 @@ from gpcn import Graph, load, synthesize
 from gpcn.nn import SparseOperator, inputs_of
 from gpcn.nn.engine.dropout import relu_dropout_
 from gpcn.nn.engine.memory import reuse_freed_memory
-from gpcn.nn.engine.operator import multiply_sparse, to_scipy
 from gpcn.training.adam import Adam, Group
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -73,7 +72,7 @@ def sparse_kernel(operator: SparseOperator, width: int) -> Kernel:
     nodes, entries = operator.shape[0], operator.nnz
     x = torch.randn(nodes, width)
     moved = entries * 2 * BYTES + nodes * BYTES + 2 * nodes * width * BYTES
-    return Kernel(f"A x, {width} wide", lambda: multiply_sparse(operator.matrix, x), moved, entries * width * BYTES)
+    return Kernel(f"A x, {width} wide", lambda: operator.matrix.product(x), moved, entries * width * BYTES)
 
 
 def dense_kernels(nodes: int, hidden: int, classes: int = 5) -> list[Kernel]:
@@ -151,7 +150,7 @@ def reordered(matrix: sp.csr_array, order: str) -> sp.csr_array:
 
 def orders(graph: Graph, name: str, seconds: float) -> list[dict[str, Any]]:
     """Milliseconds of a product in each order of the nodes, taking turns."""
-    matrix = to_scipy(inputs_of(graph)[1].operator().matrix)
+    matrix = inputs_of(graph)[1].operator().csr.to_scipy()
     operators = {order: SparseOperator.from_scipy(reordered(matrix, order)) for order in ("given", "degree", "rcm")}
     rows = []
     for width in ORDER_WIDTHS:

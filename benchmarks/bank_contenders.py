@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from benchmarks.contenders import WeightedSum
 from gpcn import Graph
 from gpcn.nn import SparseOperator, inputs_of, zoo
-from gpcn.nn.engine.operator import multiply_sparse
 from gpcn.nn.multi_gpcn import MultiGPCN
 
 BANK_MODELS = {
@@ -87,7 +86,7 @@ def passing_inputs(model: MultiGPCN, graph: Graph) -> tuple[Tensor, Any]:
     reading = model.read(inputs_of(graph)[1], None, graph.num_nodes)
 
     def edges(operator: SparseOperator) -> tuple[Tensor, Tensor]:
-        matrix = operator.matrix.to_sparse(layout=torch.sparse_coo).coalesce()
+        matrix = operator.csr.tensor.to_sparse(layout=torch.sparse_coo).coalesce()
         rows, columns = matrix.indices()
         return torch.stack([columns, rows]).long(), matrix.values()
 
@@ -123,10 +122,10 @@ class Floor:
     def spread(self, x: Tensor, side: str) -> None:
         for operator, depth in zip(self.operators, self.model.depths, strict=True):
             for _ in range(depth):
-                multiply_sparse(getattr(operator, side), x)
+                getattr(operator, side).product(x)
 
     def forward(self) -> None:
-        _ = multiply_sparse(self.x.matrix, self.first) if isinstance(self.x, SparseOperator) else self.x @ self.first
+        _ = self.x.matrix.product(self.first) if isinstance(self.x, SparseOperator) else self.x @ self.first
         for _ in self.model.inner:
             _ = self.hidden @ self.wide
             self.spread(self.hidden, "matrix")
@@ -135,14 +134,14 @@ class Floor:
         self.spread(self.narrow, "matrix")
         for operator in self.link_operators:
             _ = self.hidden @ self.square[:, : self.narrow.shape[1]]
-            multiply_sparse(operator.matrix, self.narrow)
+            operator.matrix.product(self.narrow)
 
     def backward(self) -> None:
         self.spread(self.narrow, "transposed")
         _ = self.back @ self.terms.T
         _ = self.back.T @ self.hidden
         for operator in self.link_operators:
-            multiply_sparse(operator.transposed, self.narrow)
+            operator.transposed.product(self.narrow)
             _ = self.narrow @ self.square[:, : self.narrow.shape[1]].T
             _ = self.hidden.T @ self.narrow
         for _ in self.model.inner:
@@ -152,6 +151,6 @@ class Floor:
             _ = self.back_wide @ self.wide.T
             _ = self.back_wide.T @ self.hidden
         if isinstance(self.x, SparseOperator):
-            multiply_sparse(self.x.transposed, self.hidden)
+            self.x.transposed.product(self.hidden)
         else:
             _ = self.x.T @ self.hidden

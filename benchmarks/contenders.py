@@ -15,7 +15,6 @@ from torch_geometric.nn.models import GCN, LINKX
 
 from gpcn import Graph
 from gpcn.nn import Adjacency, SparseOperator, inputs_of
-from gpcn.nn.engine.operator import multiply_sparse
 
 
 class Published(nn.Module):
@@ -82,7 +81,7 @@ class WeightedSum(MessagePassing):
 def dense_inputs(graph: Graph) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
     """Dense features, `Ā` as COO, `Ā` as `edge_index` (from neighbour to node) and weights."""
     features = graph.features if not graph.has_sparse_features else graph.features.toarray()
-    matrix = Adjacency.of(graph).operator().matrix.to_sparse(layout=torch.sparse_coo).coalesce()
+    matrix = Adjacency.of(graph).operator().csr.tensor.to_sparse(layout=torch.sparse_coo).coalesce()
     rows, columns = matrix.indices()
     coo = torch.sparse_coo_tensor(
         matrix.indices().long(), matrix.values(), matrix.shape, is_coalesced=True, check_invariants=True
@@ -131,20 +130,20 @@ class Floor:
             _ = self.hidden @ square
         _ = self.hidden @ self.terms
         for _ in range(self.layers):
-            multiply_sparse(self.bar.matrix, self.narrow)
+            self.bar.matrix.product(self.narrow)
         if self.link:
             _ = self.table @ self.out
 
     def backward(self) -> None:
         for _ in range(self.layers):
-            multiply_sparse(self.bar.transposed, self.narrow)
+            self.bar.transposed.product(self.narrow)
         _ = self.back @ self.terms.T
         _ = self.back.T @ self.hidden
         for square in self.squares:
             _ = self.hidden @ square.T
             _ = self.hidden.T @ self.hidden
         if isinstance(self.x, SparseOperator):
-            multiply_sparse(self.x.transposed, self.hidden)
+            self.x.transposed.product(self.hidden)
         else:
             _ = self.x.T @ self.hidden
         if self.link:
@@ -152,4 +151,4 @@ class Floor:
             _ = self.table.T @ self.narrow
 
     def multiply(self, weight: Tensor) -> None:
-        _ = multiply_sparse(self.x.matrix, weight) if isinstance(self.x, SparseOperator) else self.x @ weight
+        _ = self.x.matrix.product(weight) if isinstance(self.x, SparseOperator) else self.x @ weight

@@ -24,7 +24,6 @@ from torch import Tensor
 from gpcn import Graph, load
 from gpcn.nn import GPCN, SparseOperator, inputs_of
 from gpcn.nn.engine.memory import reuse_freed_memory
-from gpcn.nn.engine.operator import multiply_sparse
 from gpcn.nn.engine.polynomial import bank_powers, horner
 from gpcn.nn.training_step.direct_pass import DirectPass
 from gpcn.training.adam import Adam, Group
@@ -60,7 +59,7 @@ class Stacked:
             chain.append(torch.bmm(chain[-1], self.weight.transpose(1, 2)))
         powers = torch.stack(chain)  # [L + 1, R, C, h]
         terms = (powers * self.scales).transpose(0, 1).flatten(1, 2)  # [R, (L + 1) C, h]
-        hidden = multiply_sparse(self.x.matrix, self.first.flatten(1)).relu_()  # [N, R h]
+        hidden = self.x.matrix.product(self.first.flatten(1)).relu_()  # [N, R h]
         parts = hidden.view(len(hidden), self.count, -1).permute(1, 2, 0)  # [R, h, N]
         product = torch.bmm(terms, parts).view(self.count, self.layers + 1, self.classes, -1)
         blocks = product.permute(3, 1, 0, 2).reshape(len(hidden), self.layers + 1, self.count * self.classes)
@@ -73,7 +72,7 @@ class Stacked:
         given = given.transpose(0, 1) * self.scales  # [L + 1, R, C, h]
         spread = torch.bmm(back.transpose(1, 2), terms).transpose(0, 1).reshape(len(hidden), -1)
         spread = torch.ops.aten.threshold_backward(spread, hidden, 0)
-        first = multiply_sparse(self.x.transposed, spread).view_as(self.first)
+        first = self.x.transposed.product(spread).view_as(self.first)
         total, weight = given[-1], torch.zeros_like(self.weight)
         for k in range(self.layers - 1, -1, -1):
             weight += torch.bmm(total.transpose(1, 2), powers[k])

@@ -73,8 +73,8 @@ def test_sparse_dropout_is_the_same_in_matrix_and_transpose() -> None:
     operator = random(60, 50)
     dropped = dropout_sparse(operator, 0.5, training=True)
     torch.testing.assert_close(dropped.matrix.to_dense().T, dropped.transposed.to_dense())
-    kept = dropped.matrix.values() != 0
-    torch.testing.assert_close(dropped.matrix.values()[kept], 2 * operator.matrix.values()[kept])
+    kept = dropped.matrix.values != 0
+    torch.testing.assert_close(dropped.matrix.values[kept], 2 * operator.matrix.values[kept])
     assert 0.3 < kept.double().mean() < 0.7
 
 
@@ -118,8 +118,8 @@ def test_sparse_features_are_dropped_in_place_with_the_same_draws() -> None:
         expected = dropout_sparse(operator, 0.3, training=True)
         torch.manual_seed(seed)
         dropped = again()
-        assert torch.equal(dropped.matrix.values(), expected.matrix.values())
-        assert torch.equal(dropped.transposed.values(), expected.transposed.values())
+        assert torch.equal(dropped.matrix.values, expected.matrix.values)
+        assert torch.equal(dropped.transposed.values, expected.transposed.values)
 
 
 def test_infinite_entries_raise_no_warning() -> None:
@@ -147,7 +147,7 @@ def test_some_rows_of_sparse_features_have_the_draws_that_all_would_have() -> No
     entries = torch.arange(0, operator.nnz, 2)
     part = SparseOperator.from_torch(torch.ones(1, len(entries)).to_sparse_csr())
     torch.manual_seed(2)
-    expected = dropout_sparse(operator, 0.3, True).matrix.values()[entries] != 0
+    expected = dropout_sparse(operator, 0.3, True).matrix.values[entries] != 0
     torch.manual_seed(2)
-    kept = SparseDropout(part, 0.3, entries, operator.nnz)().matrix.values() != 0
+    kept = SparseDropout(part, 0.3, entries, operator.nnz)().matrix.values != 0
     assert torch.equal(kept, expected)

@@ -56,7 +56,7 @@ def test_horner_and_powers_are_adjoint_and_twice_differentiable() -> None:
 def test_indices_are_32_bit_and_a_symmetric_matrix_is_stored_once() -> None:
     graph = synthesize(nodes=30, degree=4, splits=0)
     operator = Adjacency.of(graph).operator()
-    assert operator.matrix.col_indices().dtype == torch.int32
+    assert operator.csr.columns.dtype == torch.int32
     assert operator.symmetric
     assert operator.T.matrix is operator.matrix
     assert not random().symmetric

@@ -8,7 +8,7 @@ Rows travel while the first product is computed. Both blocks are CSR, with colum
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.nn.engine.operator import EntryMatrix, SparseOperator, csr_tensor, multiply_add_sparse_, multiply_sparse
+from gpcn.nn.engine.matrix import CsrMatrix, Matrix, store
 
 Offsets = npt.NDArray[np.int64]
 """`[workers + 1]`: worker `p` has nodes `offsets[p]` to `offsets[p + 1]`."""
@@ -62,34 +62,42 @@ class Exchange:
         return arriving
 
 
-class PartMatrix(EntryMatrix):
-    """Rows of a square sparse matrix; it only multiplies."""
+class HaloMatrix(Matrix):
+    """Rows of a square matrix, of which each worker has some; their product takes the same rows of the dense factor.
 
-    def __init__(self, local: Tensor, halo: Tensor, exchange: Exchange) -> None:
+    Args:
+        local: their entries in columns of nodes here.
+        halo: those in columns of nodes elsewhere, in the order of `exchange`.
+        exchange: the rows that travel before a product; all workers multiply together.
+    """
+
+    def __init__(self, local: CsrMatrix, halo: CsrMatrix, exchange: Exchange) -> None:
         self.local, self.halo, self.exchange = local, halo, exchange
         self.shape, self.dtype, self.device = local.shape, local.dtype, local.device
+        self.nnz = local.nnz + halo.nnz
 
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        """`[rows here, width]` of the product, from the same rows of the factor."""
+    def product(self, dense: Tensor, out: Tensor | None = None, add: bool = False) -> Tensor:
+        """Return `[rows here, width]` of the product; rows travel while the local one is computed."""
+        if add:
+            return store(self.product(dense), out, add)  # summed before it is added, in that order for every worker
         dense = dense.contiguous()
         arriving, messages = self.exchange.begin(dense)
-        result = multiply_sparse(self.local, dense)
+        result = self.local.product(dense, out)
         for message in messages:
             message.wait()
-        return multiply_add_sparse_(result, self.halo, arriving) if len(arriving) else result
+        return self.halo.product(arriving, result, add=True) if len(arriving) else result
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows of a matrix with global columns, cut into those here and those elsewhere."""
+class RowBlocks:
+    """Rows of a matrix, cut into the columns of nodes here and those of nodes elsewhere that they link to."""
 
     local: sp.csr_array
     halo: sp.csr_array
-    columns: npt.NDArray[np.int64]
     exchange: Exchange
 
     @classmethod
-    def of(cls, rows: sp.csr_array, workers: TorchWorkerGroup, offsets: Offsets) -> Part:
+    def of(cls, rows: sp.csr_array, workers: TorchWorkerGroup, offsets: Offsets) -> RowBlocks:
         """`rows` `[rows here, N]`; all workers do this together."""
         start, stop = int(offsets[workers.rank]), int(offsets[workers.rank + 1])
         rows.sort_indices()
@@ -107,30 +115,24 @@ class Part:
             numbers[columns] = np.arange(columns.size)
             local = _block(rows, here, lambda kept: kept - start, stop - start)
             halo = _block(rows, elsewhere, lambda kept: numbers[kept], columns.size)
-        return cls(local, halo, columns, Exchange.plan(workers, offsets, columns))
+        return cls(local, halo, Exchange.plan(workers, offsets, columns))
 
-    def scaled(self, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None) -> Part:
+    def scaled(self, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None) -> RowBlocks:
         """Rows times `left`, columns times `right`, both given for the nodes here; columns and rows are shared."""
         elsewhere = None
         if right is not None:
             elsewhere = self.exchange(torch.from_numpy(right).unsqueeze(1)).squeeze(1).numpy()
         blocks = (_scaled(self.local, left, right), _scaled(self.halo, left, elsewhere))
-        return Part(*blocks, self.columns, self.exchange)
+        return RowBlocks(*blocks, self.exchange)
 
     def sums(self) -> npt.NDArray[np.float64]:
         """Of each row."""
         return np.asarray(self.local.sum(axis=1) + self.halo.sum(axis=1), dtype=np.float64).ravel()
 
-    def matrix(self, dtype: torch.dtype) -> PartMatrix:
-        """For products."""
-        return PartMatrix(csr_tensor(self.local, dtype), csr_tensor(self.halo, dtype), self.exchange)
-
-
-def part_operator(matrix: PartMatrix, transposed: PartMatrix, nnz: int) -> SparseOperator:
-    """An operator of the rows of a matrix and of its transpose; products are collective."""
-    operator = object.__new__(SparseOperator)
-    operator.matrix, operator.transposed, operator.nnz = cast(Any, matrix), cast(Any, transposed), nnz
-    return operator
+    def matrix(self, dtype: torch.dtype) -> HaloMatrix:
+        """Return the matrix for products."""
+        local, halo = CsrMatrix.from_scipy(self.local, dtype), CsrMatrix.from_scipy(self.halo, dtype)
+        return HaloMatrix(local, halo, self.exchange)
 
 
 def _block(rows: sp.csr_array, mask: npt.NDArray[np.bool_], renumber: Any, width: int) -> sp.csr_array:

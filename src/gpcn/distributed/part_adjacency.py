@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 
-from gpcn.distributed.halo import Offsets, Part, part_operator
+from gpcn.distributed.halo import Offsets, RowBlocks
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import ConfigError
 from gpcn.nn.engine.adjacency import Adjacency, Direction, Normalization, check_direction
@@ -85,15 +85,15 @@ class PartAdjacency(Adjacency):
             loops = self._loops()
             forward = sp.csr_array(forward + loops)
             backward = forward if symmetric else sp.csr_array(backward + loops)
-        part, entries = Part.of(forward, self.workers, self.offsets), int(forward.nnz)
-        turned = part if symmetric else Part.of(backward, self.workers, self.offsets)
+        blocks = RowBlocks.of(forward, self.workers, self.offsets)
+        turned = blocks if symmetric else RowBlocks.of(backward, self.workers, self.offsets)
         del forward, backward  # as large as what is made of them
-        left, right = _scales(normalization, part, turned)
-        matrix = part.scaled(left, right).matrix(dtype)
+        left, right = _scales(normalization, blocks, turned)
+        matrix = blocks.scaled(left, right).matrix(dtype)
         transposed = matrix
         if not symmetric or left is not right:
             transposed = turned.scaled(right, left).matrix(dtype)
-        return part_operator(matrix, transposed, entries)
+        return SparseOperator(matrix, transposed)
 
     def _rows_of(self, relation: str | None) -> Rows:
         if relation is None:
@@ -126,15 +126,15 @@ def _read(rows: Rows, direction: Direction) -> Rows:
 Scale = npt.NDArray[np.float64] | None
 
 
-def _scales(normalization: Normalization, part: Part, turned: Part) -> tuple[Scale, Scale]:
+def _scales(normalization: Normalization, blocks: RowBlocks, turned: RowBlocks) -> tuple[Scale, Scale]:
     """What rows and columns of the nodes here are multiplied with."""
     if normalization == "none":
         return None, None
     if normalization == "symmetric":
-        scale = _inverse(np.sqrt(part.sums()))
+        scale = _inverse(np.sqrt(blocks.sums()))
         return scale, scale
     if normalization == "row":
-        return _inverse(part.sums()), None
+        return _inverse(blocks.sums()), None
     if normalization == "column":
         return None, _inverse(turned.sums())
     raise ConfigError(f"normalization {normalization!r} is unknown; expected symmetric, row, column or none")

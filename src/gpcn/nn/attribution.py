@@ -26,7 +26,8 @@ from torch import Tensor
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.decomposition import BIAS, as_decomposable, routes_to_nodes
 from gpcn.nn.engine.adjacency import AdjacencyLike
-from gpcn.nn.engine.operator import SparseOperator, multiply_sparse
+from gpcn.nn.engine.matrix import CsrMatrix
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.engine.polynomial import bank_horner
 from gpcn.nn.layers import FeatureLayers, Linear
 
@@ -86,9 +87,10 @@ def _through(
 ) -> Attribution:
     """`weights_j X_T[j] · direction` of each source `j`, by the features of `j`."""
     rows, linear = _rows(x, sources), cast(list[Linear], list(layers.layers))
-    active, hidden = [], rows
+    active: list[Tensor] = []
+    hidden = rows
     for layer in linear:
-        before = _product(hidden, layer.weight)
+        before = hidden.product(layer.weight) if isinstance(hidden, CsrMatrix) else hidden @ layer.weight
         before = before if layer.bias is None else before + layer.bias
         active.append(before > 0)
         hidden = F.relu(before)
@@ -114,31 +116,15 @@ def _through(
     return Attribution(part, sources[at], features, shares)
 
 
-def _rows(x: Features, nodes: Tensor) -> Features:
+def _rows(x: Features, nodes: Tensor) -> Tensor | CsrMatrix:
     if not isinstance(x, SparseOperator):
         return x[nodes]
-    ends = x.matrix.crow_indices().long()
-    counts = (ends[1:] - ends[:-1])[nodes]
-    starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    entries = torch.arange(int(starts[-1])) + (ends[nodes] - starts[:-1]).repeat_interleave(counts)
-    matrix = torch.sparse_csr_tensor(
-        starts,
-        x.matrix.col_indices().long()[entries],
-        x.matrix.values()[entries],
-        size=(len(nodes), x.shape[1]),
-        check_invariants=False,
-    )
-    return SparseOperator(matrix, matrix)  # never transposed here
+    return CsrMatrix.from_scipy(x.csr.to_scipy()[nodes.numpy()], x.dtype)
 
 
-def _product(x: Features, weight: Tensor) -> Tensor:
-    return multiply_sparse(x.matrix, weight) if isinstance(x, SparseOperator) else x @ weight
-
-
-def _entries(x: Features) -> tuple[Tensor, Tensor, Tensor]:
-    """Row, column and value of what is not zero."""
-    if not isinstance(x, SparseOperator):
-        at, features = x.nonzero(as_tuple=True)
-        return at, features, x[at, features]
-    counts = x.matrix.crow_indices().diff()
-    return torch.arange(x.shape[0]).repeat_interleave(counts), x.matrix.col_indices(), x.matrix.values()
+def _entries(rows: Tensor | CsrMatrix) -> tuple[Tensor, Tensor, Tensor]:
+    """Return row, column and value of what is not zero."""
+    if isinstance(rows, CsrMatrix):
+        return rows.entries()
+    at, features = rows.nonzero(as_tuple=True)
+    return at, features, rows[at, features]

@@ -12,7 +12,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike, Direction, Normalization
-from gpcn.nn.engine.operator import SparseOperator, check_constant
+from gpcn.nn.engine.matrix import check_constant
+from gpcn.nn.engine.operator import SparseOperator
 
 Features: TypeAlias = Tensor | SparseOperator
 

@@ -137,7 +137,5 @@ def _settled(model: NodeClassifier, x: Features, adjacency: Adjacency) -> NodeCl
 
 
 def _entries(operator: SparseOperator) -> tuple[Tensor, Tensor]:
-    ends = operator.matrix.crow_indices().long()
-    rows = torch.arange(len(ends) - 1).repeat_interleave(ends.diff().cpu())
-    index = torch.stack([rows.to(ends.device), operator.matrix.col_indices().long()])
-    return index, operator.matrix.values().clone()
+    rows, columns, values = operator.csr.entries()
+    return torch.stack([rows, columns.long()]), values.clone()

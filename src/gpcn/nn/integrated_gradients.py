@@ -109,7 +109,7 @@ def _dense(x: Features) -> Tensor:
         f"integrated gradients of {features.shape[1]:,} features of {features.shape[0]:,} nodes",
         "explain a model of the family instead, whose shares are exact and need no such copies: gpcn-link",
     )
-    return features.matrix.to_dense() if isinstance(features, SparseOperator) else features
+    return features.to_dense() if isinstance(features, SparseOperator) else features
 
 
 def _check(model: NodeClassifier) -> None:

@@ -13,7 +13,6 @@ from gpcn.errors import ConfigError
 from gpcn.nn import Adjacency, SparseOperator
 from gpcn.nn.base import Features
 from gpcn.nn.engine.bank import THE_PAPERS
-from gpcn.nn.engine.operator import to_scipy
 from gpcn.nn.engine.polynomial import binomial_coefficients, printed_coefficients
 from gpcn.nn.gpcn import AGPCN, GPCN
 from gpcn.theory.bounds import Quantities
@@ -24,7 +23,7 @@ Coefficients = Literal["model", "binomial", "printed"]
 
 def normalized(adjacency: Adjacency) -> sp.csr_array:
     """`Ā` in float64."""
-    return sp.csr_array(to_scipy(adjacency.operator(dtype=torch.float64).matrix))
+    return adjacency.operator(dtype=torch.float64).csr.to_scipy()
 
 
 def measure(
@@ -103,6 +102,6 @@ def _column_norm(weight: Any) -> float:
 def _squares(x: Features) -> Any:
     """`‖X_c‖₂²` of every column."""
     if isinstance(x, SparseOperator):
-        matrix = to_scipy(x.matrix)
+        matrix = x.csr.to_scipy()
         return np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
     return (x.double() ** 2).sum(0).cpu().numpy()

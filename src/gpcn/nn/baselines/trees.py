@@ -19,7 +19,7 @@ from gpcn.nn.baselines.label_seeds import LabelSeeds
 from gpcn.nn.baselines.neighbour_table import Layout, neighbour_table
 from gpcn.nn.baselines.tree_fitting import TreeFitting
 from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike
-from gpcn.nn.engine.operator import SparseOperator, to_scipy
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.self_fitting import Fitting, SelfFitting
 
 Array = npt.NDArray[Any]
@@ -239,7 +239,7 @@ def single_threaded() -> Any:
 def _features(x: Features) -> Any:
     """Features as NumPy or SciPy have them."""
     x = as_features(x)
-    return to_scipy(x.matrix) if isinstance(x, SparseOperator) else x.detach().cpu().numpy()
+    return x.csr.to_scipy() if isinstance(x, SparseOperator) else x.detach().cpu().numpy()
 
 
 def _principal(features: Any) -> Array:

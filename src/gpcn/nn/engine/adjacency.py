@@ -23,7 +23,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.graph.validation import check_sparse_matrix, edges_to_adjacency
-from gpcn.nn.engine.operator import SparseOperator, check_constant, check_product_type, to_scipy
+from gpcn.nn.engine.matrix import check_constant, check_product_type, to_scipy
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.utils import machine_memory
 from gpcn.utils.tensors import as_array
 

@@ -53,7 +53,7 @@ def dropout_sparse(x: SparseOperator, p: float, training: bool) -> SparseOperato
     """The same for sparse features: only stored entries are drawn, for zeros stay zero anyway."""
     if not training or p == 0:
         return x
-    return x.with_values(dropout(x.matrix.values(), p, training))
+    return x.with_values(dropout(x.csr.values, p, training))
 
 
 def relu_dropout_(x: Tensor, p: float, training: bool) -> Tensor:
@@ -179,7 +179,7 @@ class SparseDropout:
     ) -> None:
         self.p = check_probability(p)
         self.entries = None if entries is None else entries.numpy()
-        before = x.matrix.values()
+        before = x.csr.values
         self.scaled = _as_integers(before * (1 / (1 - p)))
         self.values = torch.empty_like(before) if values is None else values
         self.order = x.transpose_order()

@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-import torch
 from torch import Tensor
 
-from gpcn.nn.engine.operator import EntryMatrix, SparseOperator
+from gpcn.nn.engine.matrix import Matrix, store
+from gpcn.nn.engine.operator import SparseOperator
 
 
-class EdgeMatrix(EntryMatrix):
-    """`[rows, columns]` with the entry `values[e]` at `(index[0, e], index[1, e])`; it only multiplies.
+class EdgeMatrix(Matrix):
+    """A matrix with the entry `values[e]` at `(index[0, e], index[1, e])`.
 
     Args:
         index: `[2, E]`.
         values: `[E]`.
-        shape: of the matrix.
+        shape: `[rows, columns]`.
     """
 
     def __init__(self, index: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
-        self.index, self.entries, self.shape = index, values, shape
+        self.index, self.values, self.shape = index, values, shape
+        self.dtype, self.device, self.nnz = values.dtype, values.device, values.shape[0]
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type of the entries."""
-        return self.entries.dtype
-
-    @property
-    def device(self) -> torch.device:
-        """Where the entries are."""
-        return self.entries.device
-
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        """`[columns, width]` to `[rows, width]`."""
-        products = self.entries.unsqueeze(1) * dense[self.index[1]]  # [E, width]
-        return dense.new_zeros(self.shape[0], dense.shape[1]).index_add(0, self.index[0], products)
+    def product(self, dense: Tensor, out: Tensor | None = None, add: bool = False) -> Tensor:
+        """Return `self @ dense`, from a row of `dense` per entry."""
+        products = self.values.unsqueeze(1) * dense[self.index[1]]  # [E, width]
+        return store(dense.new_zeros(self.shape[0], dense.shape[1]).index_add(0, self.index[0], products), out, add)
 
 
 def edge_operator(index: Tensor, values: Tensor, nodes: int) -> SparseOperator:
-    """An operator `[nodes, nodes]` with such a matrix."""
-    operator = object.__new__(SparseOperator)
-    operator.matrix = cast(Any, EdgeMatrix(index, values, (nodes, nodes)))
-    operator.transposed = cast(Any, EdgeMatrix(index.flip(0), values, (nodes, nodes)))
-    operator.nnz = values.shape[0]
-    return operator
+    """Return an operator `[nodes, nodes]` of such matrices."""
+    shape = (nodes, nodes)
+    return SparseOperator(EdgeMatrix(index, values, shape), EdgeMatrix(index.flip(0), values, shape))

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from gpcn.errors import ConfigError
 from gpcn.nn.engine.autograd_function import Function
-from gpcn.nn.engine.operator import SparseOperator, multiply_add_sparse_, multiply_sparse
+from gpcn.nn.engine.operator import SparseOperator
 
 Order: TypeAlias = Literal["auto", "collapsed", "recursive"]
 SPARSE_COST = 4.0  # a multiply-add of a sparse product in those of a dense one, measured on CPU
@@ -184,8 +184,8 @@ def horner_(operators: Operators, depths: Sequence[int], power: Callable[[int], 
             continue
         partial = power(start + depth - 1)
         for k in range(start + depth - 2, start - 1, -1):
-            partial = multiply_add_sparse_(power(k), operator.matrix, partial)
-        multiply_add_sparse_(total, operator.matrix, partial)
+            partial = operator.matrix.product(partial, power(k), add=True)
+        operator.matrix.product(partial, total, add=True)
         start += depth
     return total
 
@@ -203,7 +203,7 @@ def powers_(
         current = x
         for _ in range(depth):
             index += 1
-            current = multiply_sparse(operator.matrix, current, turns[index % 2])
+            current = operator.matrix.product(current, turns[index % 2])
             columns[index].copy_(current)
 
 

@@ -19,7 +19,7 @@ from gpcn.nn.bank_model import BankModel, Pieces
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import RowDropout, SparseDropout
-from gpcn.nn.engine.operator import SparseOperator, multiply_add_sparse_, multiply_sparse
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.engine.polynomial import horner_, powers_
 from gpcn.nn.layers import Linear
 from gpcn.nn.training_step.direct_terms import terms_rule
@@ -137,7 +137,7 @@ class DirectPass:
             return self._row_dropout(-1, share, x.shape[1], region)(target.copy_(x))
         if self.sparse_dropout is None or self.sparse_dropout.p != share:
             stored = cast(SparseOperator, self.everything.x).nnz
-            values = None if joined is None else cast(SparseOperator, joined).matrix.values()[: x.nnz]
+            values = None if joined is None else cast(SparseOperator, joined).csr.values[: x.nnz]
             self.sparse_dropout = SparseDropout(x, share, region.entries, stored, values)
         return self.sparse_dropout()
 
@@ -154,7 +154,7 @@ class DirectPass:
         for number, (layer, current) in enumerate(zip(self.layers, memory.hidden, strict=True)):
             weight, bias = layer.weight, layer.bias
             if isinstance(before, SparseOperator):
-                multiply_sparse(before.matrix, weight, current)
+                before.matrix.product(weight, current)
                 if bias is not None:
                     current.add_(bias)
             elif bias is None:
@@ -187,7 +187,7 @@ class DirectPass:
         total = horner_(region.operators, self.sizes.depths, memory.powers.__getitem__)
         for operator, link, first in zip(region.links, pieces.links, self.first_powers, strict=True):
             if first is None:
-                multiply_add_sparse_(total, operator.matrix, link)
+                operator.matrix.product(link, total, add=True)
         return total
 
     def _loss(self, plan: StepPlan, logits: Tensor) -> Tensor:
@@ -209,7 +209,7 @@ class DirectPass:
         if pieces.bias is not None:
             torch.sum(memory.flat, 0, out=self.g_bias.view(-1))
         links = tuple(
-            multiply_sparse(operator.transposed, memory.error, target)
+            operator.transposed.product(memory.error, target)
             if first is None
             else region.spread(memory.columns[first], target)
             for operator, first, target in zip(region.links, self.first_powers, plan.link_errors, strict=True)
@@ -221,7 +221,7 @@ class DirectPass:
             before = hidden[number - 1] if number else x
             layer, (g_weight, g_bias) = self.layers[number], self.gradients[number]
             if isinstance(before, SparseOperator):
-                layer.weight.grad = multiply_sparse(before.transposed, error, g_weight)
+                layer.weight.grad = before.transposed.product(error, g_weight)
             else:
                 layer.weight.grad = torch.mm(before.T, error, out=g_weight)
             if layer.bias is not None:

@@ -7,9 +7,9 @@ nothing. Within `L` steps no entry of an operator is missing, so the logits of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,7 @@ def region_around(nodes: Tensor, everything: Region, depths: Sequence[int]) -> R
     links = tuple(cut[id(operator)] if id(operator) in cut else _rows(operator, rows) for operator in everything.links)
     x, entries = everything.x, None
     if isinstance(x, SparseOperator):
-        counts = x.matrix.crow_indices().diff().numpy()
+        counts = x.csr.row_counts.numpy()
         entries = torch.from_numpy(np.flatnonzero(np.repeat(inside, counts)))
         x = _rows(x, rows)
     else:
@@ -110,17 +110,16 @@ def stack_regions(first: Region, second: Region, hidden: int) -> Region | None:
     if hidden > WIDEST_JOINED or first.size_in_bytes() + second.size_in_bytes() > JOINED:
         return None
     operators = tuple(
-        SparseOperator.from_scipy(sp.block_diag([_matrix(above), _matrix(below)], format="csr"), dtype=above.dtype)
-        for above, below in zip(first.operators, second.operators, strict=True)
+        _joined(sp.block_diag, above, below) for above, below in zip(first.operators, second.operators, strict=True)
     )
     joined = {id(operator): both for operator, both in zip(first.operators, operators, strict=True)}
     links = tuple(
-        joined[id(above)] if id(above) in joined else _stacked(above, below)
+        joined[id(above)] if id(above) in joined else _joined(sp.vstack, above, below)
         for above, below in zip(first.links, second.links, strict=True)
     )
     x: Features
     if isinstance(first.x, SparseOperator) and isinstance(second.x, SparseOperator):
-        x = _stacked(first.x, second.x)
+        x = _joined(sp.vstack, first.x, second.x)
     else:
         x = torch.cat([cast(Tensor, first.x), cast(Tensor, second.x)])
     rows = torch.cat([torch.arange(len(region)) if region.rows is None else region.rows for region in (first, second)])
@@ -136,8 +135,7 @@ def rows_within_reach(
     start = total.copy()
     for operator, depth in zip(operators, depths, strict=True):
         inside = start.copy()
-        columns = operator.matrix.col_indices().numpy()
-        counts = operator.matrix.crow_indices().diff().numpy()
+        columns, counts = operator.csr.columns.numpy(), operator.csr.row_counts.numpy()
         for _ in range(depth):
             before = int(inside.sum())
             inside[columns[np.repeat(inside, counts)]] = True
@@ -148,18 +146,13 @@ def rows_within_reach(
 
 
 def _rows_and_columns(operator: SparseOperator, rows: npt.NDArray[np.int64]) -> SparseOperator:
-    return SparseOperator.from_scipy(_matrix(operator)[rows][:, rows], dtype=operator.dtype)
+    return SparseOperator.from_scipy(operator.csr.to_scipy()[rows][:, rows], dtype=operator.dtype)
 
 
 def _rows(operator: SparseOperator, rows: npt.NDArray[np.int64]) -> SparseOperator:
-    return SparseOperator.from_scipy(_matrix(operator)[rows], dtype=operator.dtype)
+    return SparseOperator.from_scipy(operator.csr.to_scipy()[rows], dtype=operator.dtype)
 
 
-def _stacked(above: SparseOperator, below: SparseOperator) -> SparseOperator:
-    return SparseOperator.from_scipy(sp.vstack([_matrix(above), _matrix(below)], format="csr"), dtype=above.dtype)
-
-
-def _matrix(operator: SparseOperator) -> sp.csr_array:
-    matrix = operator.matrix
-    parts = (matrix.values().numpy(), matrix.col_indices().numpy(), matrix.crow_indices().numpy())
-    return sp.csr_array(parts, shape=tuple(matrix.shape))
+def _joined(join: Callable[..., Any], above: SparseOperator, below: SparseOperator) -> SparseOperator:
+    matrices = [above.csr.to_scipy(), below.csr.to_scipy()]
+    return SparseOperator.from_scipy(join(matrices, format="csr"), dtype=above.dtype)
