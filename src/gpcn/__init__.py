@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpcn.utils import former_modules
-
 if TYPE_CHECKING:
     from gpcn.data.interop import from_frames, from_networkx, from_pyg, to_networkx, to_pyg
     from gpcn.data.load import load
@@ -94,7 +92,6 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 _NAMED_THERE = {"save": "write"}
-former_modules.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -61,15 +61,13 @@ def test_inspect_tells_what_each_direction_tells(tmp_path: Path) -> None:
     assert "link back" not in gpcn("inspect", tmp_path / "u.npz").stdout
 
 
-def test_the_direction_is_set_by_its_name_or_the_former_one(tmp_path: Path) -> None:
+def test_the_direction_of_links_is_a_setting(tmp_path: Path) -> None:
     save(synthesize(nodes=80, classes=2, degree=4, directed=True, splits=1), tmp_path / "g.npz")
     words = ("train", tmp_path / "g.npz", "--model", "gcn", "--set", "epochs=5", "--out", tmp_path / "run")
-    result = document(*words, "--set", "symmetrize=true")
-    assert document(*words, "--set", "direction=both") == result
+    result = document(*words, "--set", "direction=both")
     assert "direction was both, now in" in refused(*words, "--set", "direction=in")
-    assert "leave symmetrize out" in refused(*words, "--set", "direction=in", "--set", "symmetrize=true")
     compared = document(
-        "compare", tmp_path / "g.npz", "--models", "gcn", "--set", "epochs=5", "--set", "symmetrize=true"
+        "compare", tmp_path / "g.npz", "--models", "gcn", "--set", "epochs=5", "--set", "direction=both"
     )
     (row,) = (row for row in compared["models"] if row["model"] == "gcn")
     assert row["test_mean"] == result["test_mean"]

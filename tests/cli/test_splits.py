@@ -93,20 +93,6 @@ def test_nodes_tested_twice_are_averaged(folder: Path, tmp_path: Path) -> None:
     assert any("averaged" in note for note in predictions.notes)
 
 
-def test_runs_of_the_first_version_still_find_their_splits(run: Path, folder: Path) -> None:
-    config = json.loads((run / "config.json").read_text())
-    config["format"] = 1
-    config.pop("checksum")
-    config["graph"]["source"].pop("splits")
-    config["graph"]["source"]["random_splits"] = {"count": 3, "seed": 5}
-    (run / "config.json").write_text(json.dumps(config))
-    assert graph_of(Run.open(run)).equals(random_splits(load(folder), count=3, seed=5))
-    assert "has changed since" in refused("predict", run, "--out-of-fold", "--json")
-    config["graph"]["source"]["splits"] = {"folds": "many"}
-    (run / "config.json").write_text(json.dumps(config))
-    assert "is damaged" in refused("predict", run, "--out-of-fold", "--json")
-
-
 def test_wrong_options_of_splits_are_refused_in_one_sentence(run: Path, folder: Path, tmp_path: Path) -> None:
     words = ("train", folder, *TINY)
     assert "by count (--random-splits) and by folds" in refused(*words, "--random-splits", 2, "--folds", 2)

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpcn import CheckpointError, ConfigError, GpcnError, TrainConfig, train
+from gpcn.files.sealed import SEAL
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
 from gpcn.training.predictions.fitted import Fitted
@@ -23,9 +24,9 @@ from gpcn.training.predictions.out_of_fold import predict_out_of_fold
 from gpcn.training.predictions.prediction import predict
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.split_run import run_split
-from tests.damage import keys_of, replaced
+from tests.damage import keys_of, replaced, sealed
 from tests.graphs import named_graph
-from tests.sealing import as_version_1, resealed
+from tests.sealing import resealed
 
 CONFIG = TrainConfig.of("gpcn-link", hidden=8, epochs=6)
 BOUNDED = settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -38,14 +39,6 @@ GRAPH = named_graph()
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "run"
     train(GRAPH, CONFIG, out=path, jobs=1)
-    return path
-
-
-@pytest.fixture(scope="module")
-def older(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("older") / "run"
-    shutil.copytree(whole, path)
-    as_version_1(path)
     return path
 
 
@@ -86,12 +79,11 @@ def test_shuffled_deleted_and_foreign_node_ids_are_refused(run: Path, tmp_path: 
         ({"feature_names": [f"f{number}" for number in range(GRAPH.num_features)]}, "features"),
     ],
 )
-def test_a_graph_with_other_names_is_another_graph(run: Path, older: Path, changes: Any, things: str) -> None:
+def test_a_graph_with_other_names_is_another_graph(run: Path, changes: Any, things: str) -> None:
     renamed = replace(GRAPH, **changes)
     assert renamed.fingerprint() == GRAPH.fingerprint()
-    for path in (run, older):
-        with pytest.raises(ConfigError, match=f"its {things} have other names; choose another --out"):
-            train(renamed, CONFIG, out=path, jobs=1)
+    with pytest.raises(ConfigError, match=f"its {things} have other names; choose another --out"):
+        train(renamed, CONFIG, out=run, jobs=1)
 
 
 def test_splits_of_a_graph_with_other_names_belong_to_another_run(run: Path, tmp_path: Path) -> None:
@@ -117,17 +109,6 @@ def test_an_edited_score_does_not_enter_the_mean(run: Path) -> None:
     with pytest.raises(CheckpointError, match="result.json is damaged: it does not have its checksum") as caught:
         train(GRAPH, CONFIG, out=run, jobs=1)
     assert "delete" in str(caught.value)
-
-
-def test_runs_of_the_first_version_are_read_and_go_on_with_a_note(older: Path, whole: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copytree(older, tmp_path / "run"))
-    assert answers(path)[1:] == answers(whole)[1:]
-    assert any("written by an earlier gpcn, without checksums" in note for note in predict(Run.open(path), GRAPH).notes)
-    assert predict(Run.open(whole), GRAPH).notes == ()
-    before = Run.open(path).result()
-    shutil.rmtree(path / "split-01")
-    again = train(GRAPH, CONFIG, out=path, jobs=1)
-    assert [split["test"] for split in again["splits"]] == [split["test"] for split in before["splits"]]
 
 
 def files_of(run: Path) -> list[Path]:
@@ -187,17 +168,18 @@ OTHER = st.one_of(
 
 @settings(BOUNDED, max_examples=250)
 @given(data=st.data())
-def test_other_json_in_a_file_that_has_no_checksum_is_one_sentence(data: st.DataObject, older: Path) -> None:
-    file = data.draw(st.sampled_from([file for file in files_of(older) if file.suffix == ".json"]), "file")
+def test_other_json_in_a_file_with_its_checksum_is_one_sentence(data: st.DataObject, whole: Path) -> None:
+    file = data.draw(st.sampled_from([file for file in files_of(whole) if file.suffix == ".json"]), "file")
     good = file.read_bytes()
     payload = json.loads(good)
+    payload.pop(SEAL, None)
     way = data.draw(st.sampled_from(keys_of(payload)), "way")
     value = data.draw(OTHER if not way else st.one_of(st.just(...), OTHER), "value")
     try:
-        file.write_text(json.dumps(replaced(payload, way, value)))
+        file.write_text(sealed(replaced(payload, way, value)))
         try:
-            answers(older)
-            page_of(older)
+            answers(whole)
+            page_of(whole)
         except GpcnError as error:
             assert "\n" not in str(error)
     finally:

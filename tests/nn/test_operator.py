@@ -10,7 +10,7 @@ import torch
 from gpcn import ConfigError, DataError, Graph, synthesize
 from gpcn.nn import Adjacency, SparseOperator
 from gpcn.nn.base import as_features
-from gpcn.nn.engine.polynomial import horner, stacked_powers
+from gpcn.nn.engine.polynomial import bank_powers, horner
 
 
 def random(rows: int = 12, columns: int = 9, dtype: torch.dtype = torch.float64) -> SparseOperator:
@@ -46,10 +46,10 @@ def test_horner_and_powers_are_adjoint_and_twice_differentiable() -> None:
     blocks = torch.randn(8, 4, 2, dtype=torch.float64, requires_grad=True)
     x = torch.randn(8, 2, dtype=torch.float64, requires_grad=True)
     left = (horner(operator, blocks) * x).sum()
-    right = (blocks * stacked_powers(operator.T, x, 3)).sum()
+    right = (blocks * bank_powers((operator.T,), (3,), x)).sum()
     torch.testing.assert_close(left, right)
     assert torch.autograd.gradcheck(lambda b: horner(operator, b), (blocks,))
-    assert torch.autograd.gradcheck(lambda v: stacked_powers(operator, v, 3), (x,))
+    assert torch.autograd.gradcheck(lambda v: bank_powers((operator,), (3,), v), (x,))
     assert torch.autograd.gradgradcheck(lambda b: horner(operator, b) ** 2, (blocks,))
 
 

@@ -101,12 +101,3 @@ def test_datasets_at_hand_have_recipes_of_ours_with_their_validation_score(datas
         assert {**paper.settings, **(printed_settings(model, dataset) or {})} == dict(
             paper.settings
         )  # printed ones are kept
-
-
-def test_recipes_found_under_the_former_name_of_direction_are_read() -> None:
-    chosen = recipe("gpcn", "texas")
-    assert chosen is not None
-    assert chosen.settings["symmetrize"] is True
-    assert chosen.config()["direction"] == "both"
-    assert chosen.config({"direction": "in"})["direction"] == "in"
-    assert chosen.config({"symmetrize": False})["direction"] == "out"

@@ -138,9 +138,6 @@ def test_a_density_that_is_there_need_not_be_computed_again() -> None:
     links, _ = CLOSED["star"]
     spectrum, expected = density(normalized(links)), power_sums(normalized(links), POWERS)
     np.testing.assert_array_equal(power_sums(normalized(links), POWERS, precomputed=spectrum).values, expected.values)
-    with pytest.warns(DeprecationWarning, match="now called precomputed"):
-        former = power_sums(normalized(links), POWERS, known=spectrum)
-    np.testing.assert_array_equal(former.values, expected.values)
 
 
 def test_symmetry_is_seen_to_rounding() -> None:

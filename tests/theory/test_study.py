@@ -154,14 +154,11 @@ def test_a_spectrum_is_the_same_by_both_methods_and_is_drawn(graph_file: Path, t
         assert documents[0]["power_sums"][k] == pytest.approx(
             documents[1]["power_sums"][k], abs=documents[1]["errors"][k] + 1e-9
         )
-    both = [
-        gpcn("spectrum", graph_file, *words, "--json").stdout for words in (("--direction", "both"), ("--symmetrize",))
-    ]
-    assert both[0] == both[1]
-    assert json.loads(both[0])["symmetric"]
+    both = gpcn("spectrum", graph_file, "--direction", "both", "--json").stdout
+    assert json.loads(both)["symmetric"]
     shown = gpcn("spectrum", graph_file, "--direction", "in")
     assert "singular values of Ā" in shown.stdout
-    shown = gpcn("spectrum", graph_file, "--symmetrize", "--of", "eigen")
+    shown = gpcn("spectrum", graph_file, "--direction", "both", "--of", "eigen")
     assert "eigenvalue moduli of Ā" in shown.stdout
     assert "exact" in shown.stdout
 
@@ -171,7 +168,6 @@ def test_a_spectrum_is_the_same_by_both_methods_and_is_drawn(graph_file: Path, t
     [
         (("--of", "all"), "expected singular or eigen"),
         (("--direction", "up"), "expected out, in or both"),
-        (("--direction", "in", "--symmetrize"), "the former name of direction=both"),
         (("--method", "magic"), "expected auto, exact or lanczos"),
         (("--of", "eigen", "--method", "lanczos"), "use singular values"),
     ],

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from gpcn import ConfigError, TrainConfig
-from gpcn.training.config import declared_settings, setting_names
 
 
 def test_settings_are_sorted_into_model_and_training() -> None:
@@ -56,50 +55,14 @@ def test_differences_are_named() -> None:
     assert TrainConfig.of("gpcn").differences(TrainConfig.of("gpcn", layers=4)) == ["layers was 2, now 4"]
 
 
-OLD = (
-    '{"hyperparameters": {"bias": false, "coefficients": "binomial", "dropout": 0.3, "dropout_mode": "collapsible", '
-    '"gamma": 0.25, "hidden": 64, "layers": 2, "mlp_layers": 1, "order": "auto"}, "model": "gpcn", "seed": 0, '
-    '"training": {"class_weights": false, "epochs": 500, "link_decay": -1.0, "lr": 0.01, "mu_lr": -1.0, '
-    '"normalize_features": false, "patience": 100, "select": "loss", "symmetrize": false, "theta_decay": -1.0, '
-    '"weight_decay": 0.001}}'
-)
-"""The canonical text of the defaults before `symmetrize` became `direction`; keys of runs and caches are made of it."""
-
-
-def test_keys_of_old_configurations_stay() -> None:
-    assert TrainConfig.of("gpcn").canonical() == OLD
-    both = OLD.replace('"symmetrize": false', '"symmetrize": true')
-    assert TrainConfig.of("gpcn", direction="both").canonical() == both
-    assert TrainConfig.of("gpcn", symmetrize="true").canonical() == both
-    for text in (OLD, both):
-        assert TrainConfig.from_json(json.loads(text)).canonical() == text
-    inward = TrainConfig.of("gpcn", direction="in").canonical()
-    assert '"direction": "in"' in inward
-    assert "symmetrize" not in inward
-
-
-def test_a_former_name_is_translated_wherever_settings_come_from(tmp_path: Path) -> None:
-    assert TrainConfig.of("gcn", symmetrize=True)["direction"] == "both"
-    assert TrainConfig.of("gcn", symmetrize=False)["direction"] == "out"
-    assert TrainConfig.of("gcn", symmetrize="true", direction="both")["direction"] == "both"
-    assert TrainConfig.of("gcn", direction="both")["symmetrize"] is True
-    assert TrainConfig.of("gcn")["symmetrize"] is False
-    assert "symmetrize" not in TrainConfig.of("gcn", symmetrize=True).to_json()["training"]
-    path = tmp_path / "c.toml"
-    path.write_text("symmetrize = true\n")
-    assert TrainConfig.from_toml(path)["direction"] == "both"
-    assert TrainConfig.from_toml(path, {"direction": "in"})["direction"] == "in"
-    with pytest.raises(ConfigError, match="symmetrize=true is the former name of direction=both, and direction is 'i"):
-        TrainConfig.of("gcn", symmetrize=True, direction="in")
-    with pytest.raises(ConfigError, match="symmetrize is 'maybe'; expected true or false"):
-        TrainConfig.of("gcn", symmetrize="maybe")
+def test_a_key_says_every_setting_by_its_name() -> None:
+    config = TrainConfig.of("gpcn")
+    assert TrainConfig.from_json(json.loads(config.canonical())) == config
+    others = {TrainConfig.of("gpcn", direction=direction).canonical() for direction in ("out", "in", "both")}
+    assert len(others) == 3
+    assert config.canonical() in others
     with pytest.raises(ConfigError, match="direction is 'up'; expected out or in or both"):
-        TrainConfig.of("gcn", direction="up")
-
-
-def test_a_former_name_is_among_those_a_model_takes() -> None:
-    assert {"direction", "symmetrize", "hidden"} <= setting_names("gpcn")
-    assert "symmetrize" not in declared_settings("gpcn")
+        TrainConfig.of("gpcn", direction="up")
 
 
 @pytest.mark.parametrize("broken", [None, [], 3])

@@ -34,7 +34,6 @@ def test_both_is_training_on_the_symmetrized_graph_to_the_bit(model: str) -> Non
     graph = directed_graph_with_loop(weighted=model != "label-propagation")
     expected = probabilities(graph.symmetrized(), model, direction="out")
     np.testing.assert_array_equal(probabilities(graph, model, direction="both"), expected)
-    np.testing.assert_array_equal(probabilities(graph, model, symmetrize=True), expected)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -159,8 +159,3 @@ def test_what_a_run_cannot_do_is_a_sentence(run: Run, graph: Graph, tmp_path: Pa
         check_two_classes(Run(tmp_path, run.config, run.graph | {"classes": 3}))
     with pytest.raises(ConfigError, match="for two classes"):
         decide(predictions(None), read_threshold("0.5"))
-
-
-def test_a_run_that_does_not_say_which_class_is_positive_takes_the_rarer(run: Run) -> None:
-    older = Run(run.path, run.config, {key: value for key, value in run.graph.items() if key != "positive"})
-    assert older.positive() == run.positive() == 0

@@ -14,6 +14,7 @@ import pytest
 
 from gpcn import load, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError
+from gpcn.files.sealed import FORMAT
 from gpcn.training import probe as probes
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import probe, validation_halves
@@ -28,6 +29,7 @@ from gpcn.tuning.study import best, study_header, tune
 from gpcn.tuning.summary import describe_study
 from gpcn.tuning.tasks import Task
 from tests.commands import Answer, in_process
+from tests.damage import sealed
 from tests.graphs import graph_with_few_positives
 
 GRAPH = synthesize(nodes=60, classes=2, splits=3, seed=1)
@@ -196,7 +198,9 @@ def test_minus_one_job_is_every_core() -> None:
 
 
 def damaged(change: Any) -> dict[str, Any]:
-    payload = {"format": 1} | json.loads(json.dumps(study_header(GRAPH, space(), Plan.of([0], 9), seed=0, source={})))
+    payload = {"format": FORMAT} | json.loads(
+        json.dumps(study_header(GRAPH, space(), Plan.of([0], 9), seed=0, source={}))
+    )
     change(payload)
     return payload
 
@@ -220,7 +224,7 @@ def damaged(change: Any) -> dict[str, Any]:
     ],
 )
 def test_a_header_that_makes_no_sense_is_one_sentence(change: Any, tmp_path: Path) -> None:
-    (tmp_path / "study.json").write_text(json.dumps(damaged(change)))
+    (tmp_path / "study.json").write_text(sealed(damaged(change)))
     with pytest.raises(CheckpointError, match="study.json is damaged"):
         read_study_header(tmp_path)
 
@@ -276,7 +280,7 @@ def test_no_password_is_ever_shown(url: str, tmp_path: Path) -> None:
 def test_load_is_not_asked_for_a_graph_that_is_no_text(tmp_path: Path) -> None:
     from gpcn.training.runs.graph_source import reload_graph
 
-    for source in ({"graph": 5}, {"graph": "g.npz", "nodes": 5}, {"graph": "g.npz", "random_splits": {"count": "x"}}):
+    for source in ({"graph": 5}, {"graph": "g.npz", "nodes": 5}, {"graph": "g.npz", "splits": {"count": "x"}}):
         save(GRAPH, tmp_path / "g.npz")
         given = source | {"graph": str(tmp_path / "g.npz")} if source["graph"] == "g.npz" else source
         with pytest.raises(CheckpointError, match="is damaged"):

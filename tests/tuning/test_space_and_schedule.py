@@ -64,17 +64,6 @@ def test_links_are_read_against_their_direction_where_they_have_one() -> None:
     assert "direction" not in Space.of(["gpcn"], "paper", directed=True).choices["gpcn"]
 
 
-def test_former_names_of_settings_are_taken() -> None:
-    assert Space.of(["gpcn"], fixed={"symmetrize": "true"}).fixed == {"direction": "both"}
-    assert Space.of(["gpcn"], tried={"symmetrize": ["true"]}).choices["gpcn"]["direction"] == ("both",)
-    with pytest.raises(ConfigError, match="symmetrize is the former name of direction, and both are given"):
-        Space.of(["gpcn"], tried={"symmetrize": ["true"], "direction": ["in"]})
-    before = Space(("gpcn",), {"gpcn": {"symmetrize": (False, True)}}, {"epochs": 10})
-    assert before.config({"symmetrize": True})["direction"] == "both"
-    fixed = Space(("gpcn",), {"gpcn": {"lr": (0.01,)}}, {"symmetrize": True})
-    assert fixed.config({"lr": 0.01})["direction"] == "both"
-
-
 def test_a_budget_is_a_number_of_configurations_or_a_time() -> None:
     assert read_budget("200").configurations == 200
     assert read_budget("1.5m").seconds == 90

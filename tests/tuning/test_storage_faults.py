@@ -66,8 +66,7 @@ def test_an_edited_outcome_is_one_sentence(tmp_path: Path, change: Callable[[dic
         Ledger.read(tmp_path)
 
 
-def test_outcomes_of_earlier_versions_have_no_checksum() -> None:
-    assert checked_outcome(SCORED, "it") == SCORED
+def test_an_outcome_is_read_as_it_was_written() -> None:
     assert checked_outcome(outcome_with_checksum(SCORED), "it") == SCORED
     failed = {"failed": "no", "seconds": 0.0}
     assert checked_outcome(outcome_with_checksum(failed), "it") == failed

@@ -167,7 +167,7 @@ def test_bad_words_are_one_sentence(words: tuple[str, ...], expected: str, graph
     assert answer.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 99}', '{"format": 1, "space": 3, "plan": 4}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 2}', '{"format": 99}', '{"format": 2, "space": 3, "plan": 4}'])
 def test_a_damaged_header_is_one_sentence(text: str, tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text(text)
     with pytest.raises(CheckpointError, match="study.json"):
@@ -183,30 +183,6 @@ def test_another_study_is_not_overwritten(tmp_path: Path) -> None:
             tune(GRAPH, Space.of(["mlp"], fixed={"hidden": 8}), plan, executor, **options)
     finally:
         executor.close()
-
-
-def test_a_study_from_before_a_setting_was_renamed_goes_on(tmp_path: Path) -> None:
-    new = Space.of(["link"], fixed={"epochs": 10}, tried={"lr": [0.01], "weight_decay": [0.0], "dropout": [0.0]})
-    choices = new.choices["link"]
-    old = {"symmetrize" if name == "direction" else name: values for name, values in choices.items()}
-    before = Space(new.models, {"link": old | {"symmetrize": (False, True)}}, new.fixed)
-    first, last = {"symmetrize": True}, {"direction": "both"}
-    plan, executor = Plan.of([0], 10, size=2), SerialExecutor(GRAPH)
-    begin: dict[str, Any] = {"first": [before.point("link", first)], "budget": Budget(configurations=2)}
-    go_on: dict[str, Any] = {"first": [new.point("link", last)], "budget": Budget(configurations=3)}
-    try:
-        tune(GRAPH, before, plan, executor, out=tmp_path / "s", **begin)
-        was = evaluations(tmp_path / "s")
-        ledger = tune(GRAPH, new, plan, executor, out=tmp_path / "s", **go_on)
-        with pytest.raises(ConfigError, match="holds another study"):
-            other = Space.of(["link"], fixed={"epochs": 10, "direction": "both"})
-            tune(GRAPH, other, plan, executor, out=tmp_path / "s", **go_on)
-    finally:
-        executor.close()
-    assert ledger.trials[0].config["direction"] == "both"
-    assert len(ledger.trials) == 3
-    assert was.items() <= evaluations(tmp_path / "s").items()
-    assert "symmetrize" in best(ledger)[0][0].point
 
 
 def test_time_is_kept(graph_file: Path, tmp_path: Path) -> None:

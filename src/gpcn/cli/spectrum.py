@@ -21,12 +21,8 @@ def spectrum(
     ] = "auto",
     probes: Annotated[int, typer.Option("--probes", min=2, help="Random vectors of lanczos.")] = 16,
     direction: Annotated[
-        str | None,
-        typer.Option(
-            "--direction", metavar="out|in|both", help="Which links a node reads: out (default), in, or both."
-        ),
-    ] = None,
-    symmetrize: Annotated[bool, typer.Option("--symmetrize", hidden=True, help="The former --direction both.")] = False,
+        str, typer.Option("--direction", metavar="out|in|both", help="Which links a node reads: out, in, or both.")
+    ] = "out",
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the density here, as SVG.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Keep it here as JSON, with the density, for gpcn report.")
@@ -44,19 +40,15 @@ def spectrum(
     from gpcn.theory import spectrum as theory
     from gpcn.theory.document import SPECTRUM, check_document_name, write_document
     from gpcn.theory.quantities import normalized
-    from gpcn.training.former_settings import merge_in_current_names
 
     if of not in ("singular", "eigen"):
         raise ConfigError(f"--of is {of!r}; expected singular or eigen")
     if out is not None:
         check_document_name(out)
-    options = (("direction", direction), ("symmetrize", symmetrize or None))
-    given = {name: value for name, value in options if value is not None}
-    reading = check_direction(merge_in_current_names({"direction": "out"}, given)["direction"])
     kind: Any = of
     how: dict[str, Any] = {"method": method, "probes": probes}
     loaded = load(graph, mirror=mirror, require_labels=False)
-    matrix = normalized(Adjacency(loaded.adjacency, direction=reading))
+    matrix = normalized(Adjacency(loaded.adjacency, direction=check_direction(direction)))
     density = theory.density(matrix, of=kind, **how) if figure is not None or out is not None else None
     sums = theory.power_sums(matrix, powers, of=kind, precomputed=density, **how)
     if density is not None and figure is not None:
@@ -65,7 +57,7 @@ def spectrum(
         "kind": SPECTRUM,
         "graph": loaded.name,
         "nodes": loaded.num_nodes,
-        "direction": reading,
+        "direction": direction,
         "symmetric": theory.is_symmetric(matrix),
         "of": sums.of,
         "method": sums.method,

@@ -91,8 +91,6 @@ def train(
     from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
     from gpcn.cli.shared.progress import training_progress
     from gpcn.training.config import TrainConfig
-    from gpcn.training.former_settings import merge_in_current_names
-    from gpcn.training.runs.run import Run
     from gpcn.training.runs.training import train as run
     from gpcn.training.suitable_settings import suitable_settings
     from gpcn.tuning.budget import read_seconds
@@ -105,7 +103,7 @@ def train(
         raise ConfigError("--refit is for --model auto; leave it out, or have the model chosen with --model auto")
     changes: dict[str, Any] = read_settings(settings)
     if recipe is not None:
-        changes = merge_in_current_names(_recipe_settings(model or "gpcn", graph, recipe), changes)
+        changes = _recipe_settings(model or "gpcn", graph, recipe) | changes
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     resolved = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
@@ -152,7 +150,6 @@ def train(
         print_json(result)
     else:
         print_training_result(result, out, metric_choice_note(loaded))
-        print_notes(() if out is None else Run.open(out).notes)
 
 
 def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:

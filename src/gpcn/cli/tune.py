@@ -166,19 +166,17 @@ def _numbers(graph: Any, wanted: list[int] | None) -> list[int]:
 def _space(
     model: str, kind: str, settings: dict[str, Any], tried: dict[str, list[str]], *, directed: bool = False
 ) -> Any:
-    from gpcn.training.former_settings import choices_in_current_names, in_current_names
     from gpcn.tuning.space import EPOCHS, PATIENCE, Space, models_of
 
-    settings, choices = in_current_names(settings), choices_in_current_names(tried)
     if "epochs" in tried:
         raise ConfigError(
             "epochs cannot be tried, for the search itself gives them out; set the most with --set epochs=N"
         )
-    both = sorted(settings.keys() & choices.keys())
+    both = sorted(settings.keys() & tried.keys())
     if both:
         raise ConfigError(f"{both[0]} is both set and tried; expected one of --set and --try for it")
-    usual = {name: value for name, value in (("epochs", EPOCHS), ("patience", PATIENCE)) if name not in choices}
-    return Space.of(models_of(model), kind, fixed=usual | settings, tried=choices, directed=directed)
+    usual = {name: value for name, value in (("epochs", EPOCHS), ("patience", PATIENCE)) if name not in tried}
+    return Space.of(models_of(model), kind, fixed=usual | settings, tried=tried, directed=directed)
 
 
 def _refuse_what_a_study_has(context: typer.Context, folder: Path) -> None:

@@ -62,12 +62,12 @@ _graph = fields(
         "classes": count(1),
         "label_names": _names,
         "feature_names": _names,
-    },
-    {
-        "names": text,
         "positive": optional(one_of(0, 1)),
         "directed": flag,
         "relations": list_of(name),
+    },
+    {
+        "names": text,
         "parts": count(1),
         "order": text,
         "preparation": optional(record),

@@ -45,11 +45,8 @@ def write_node_ids(node_ids: Sequence[str], path: Path) -> None:
 
 
 def read_node_ids(path: Path) -> list[str]:
-    """What `write_node_ids` wrote, or an array of fixed width as runs before it have."""
+    """Return what `write_node_ids` wrote."""
     arrays = read_npz(path, str(path))
-    fixed = arrays.get(NODE_IDS)
-    if fixed is not None and fixed.dtype.kind == "U" and fixed.ndim == 1:
-        return [str(name) for name in fixed]
     try:
         return unpack_texts(arrays, NODE_IDS)
     except (KeyError, ValueError) as error:

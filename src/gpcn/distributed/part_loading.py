@@ -45,7 +45,7 @@ def build_part_problem(
         num_features=int(graph_record["features"]),
         num_classes=int(graph_record["classes"]),
         metric=str(graph_record["metric"]),
-        positive=graph_record.get("positive"),
+        positive=graph_record["positive"],
     )
     offsets = manifest.ranges()
     links = PartAdjacency(data.links, data.relations, workers, offsets, direction=config["direction"])

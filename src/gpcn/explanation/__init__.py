@@ -13,7 +13,6 @@ from gpcn.explanation.average import explain_average
 from gpcn.explanation.explainable import can_be_explained, explained_split, why_unexplainable
 from gpcn.explanation.one_prediction import explain
 from gpcn.explanation.per_class import explain_class
-from gpcn.utils.former_names import former_names
 
 __all__ = [
     "LeadParts",
@@ -26,12 +25,3 @@ __all__ = [
     "power_names",
     "why_unexplainable",
 ]
-__getattr__ = former_names(
-    __name__,
-    {
-        "carried": "lead_parts",
-        "Carried": "LeadParts",
-        "chosen_split": "explained_split",
-        "why_not": "why_unexplainable",
-    },
-)

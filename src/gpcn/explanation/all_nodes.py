@@ -42,4 +42,4 @@ def power_names(run: Run) -> list[str] | None:
     config, structure = run.config, run.structure()
     bank = banks.parse(str(config.hyperparameters.get("operators", banks.PAPER)))
     resolved = banks.resolve(bank, directed=structure.directed, relations=structure.relations)
-    return None if resolved == (banks.THE_PAPERS,) else banks.part_names(resolved, int(config["layers"]))
+    return None if resolved == (banks.PAPER_OPERATOR,) else banks.part_names(resolved, int(config["layers"]))

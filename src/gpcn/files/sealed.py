@@ -1,7 +1,7 @@
 """JSON files that carry a checksum of what they say: whatever was cut off, flipped, edited or swapped is refused.
 
 The checksum guards against accidents and slips of the hand, not against somebody who means to deceive and computes it
-again. Files of `format` 1 were written without one; they are read, and their content is checked all the same.
+again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from gpcn.files.atomic import replacing
 from gpcn.files.schema import Check
 
 FORMAT = 2
-FORMATS = (1, 2)
 SEAL = "checksum"
 
 
@@ -48,13 +47,13 @@ def read_sealed(path: Path, check: Check, advice: str) -> dict[str, Any]:
         raise CheckpointError(f"{path} is damaged: it is no JSON document; {advice}") from error
     if not isinstance(payload, dict):
         raise CheckpointError(f"{path} is damaged: it holds no names and values; {advice}")
-    version, stored = payload.get("format", 1), payload.pop(SEAL, None)
-    if type(version) is not int or version not in FORMATS:
+    version, stored = payload.get("format"), payload.pop(SEAL, None)
+    if type(version) is not int or version != FORMAT:
         raise CheckpointError(f"{path} has format {version!r}; this gpcn reads format {FORMAT}; {advice}")
-    if stored is None and version > 1:
+    if stored is None:
         raise CheckpointError(f"{path} is damaged: it has lost its checksum; {advice}")
     try:
-        if stored is not None and stored != content_digest(payload):
+        if stored != content_digest(payload):
             raise ValueError("it does not have its checksum, so it was altered")
         check(payload, "")
     except (ValueError, OverflowError, RecursionError) as error:

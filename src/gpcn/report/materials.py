@@ -251,7 +251,7 @@ def _run_material(path: Path, context: PageContext) -> RunMaterial | None:
 
 def _material(run: Run, result: dict[str, Any], context: PageContext) -> RunMaterial:
     graph, notes = context.graph_of(run.graph, run.path)
-    return RunMaterial(run.path.resolve().name, run, result, graph, (*run.notes, *notes), context.names_nodes)
+    return RunMaterial(run.path.resolve().name, run, result, graph, notes, context.names_nodes)
 
 
 def _load(path: str, mirror: Path | None) -> Graph:

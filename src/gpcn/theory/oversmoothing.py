@@ -11,7 +11,7 @@ import torch
 from gpcn.errors import ConfigError
 from gpcn.nn import Adjacency
 from gpcn.nn.base import Features
-from gpcn.nn.engine.bank import THE_PAPERS
+from gpcn.nn.engine.bank import PAPER_OPERATOR
 from gpcn.nn.gpcn import AGPCN, GPCN
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -24,7 +24,7 @@ def layer_states(model: Any, x: Features, adjacency: Adjacency) -> list[Array]:
     """
     if not isinstance(model, (GPCN, AGPCN)):
         raise ConfigError(f"{type(model).__name__} has no residual layers to look into; expected a GPCN or AGPCN model")
-    if model.bank != (THE_PAPERS,):
+    if model.bank != (PAPER_OPERATOR,):
         raise ConfigError("states layer by layer are those of one operator, the paper's; train with operators=paper")
     model.eval()
     with torch.no_grad():

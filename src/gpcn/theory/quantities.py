@@ -12,7 +12,7 @@ from torch import Tensor
 from gpcn.errors import ConfigError
 from gpcn.nn import Adjacency, SparseOperator
 from gpcn.nn.base import Features
-from gpcn.nn.engine.bank import THE_PAPERS
+from gpcn.nn.engine.bank import PAPER_OPERATOR
 from gpcn.nn.engine.polynomial import binomial_coefficients, printed_coefficients
 from gpcn.nn.gpcn import AGPCN, GPCN
 from gpcn.theory.bounds import Quantities
@@ -45,7 +45,7 @@ def measure(
     """
     if not isinstance(model, (GPCN, AGPCN)):
         raise ConfigError(f"the theorems are about GPCN, GPCN-LINK, AGPCN and AGPCN-LINK, not {type(model).__name__}")
-    if {*model.bank, *model.link_bank} != {THE_PAPERS}:
+    if {*model.bank, *model.link_bank} != {PAPER_OPERATOR}:
         raise ConfigError(
             "the theorems are about one operator, the paper's; no bound is known for other operators or several: train "
             "with operators=paper (and link_operators=same)"

@@ -8,7 +8,6 @@ values are the default; eigenvalue moduli, as the paper writes, can be had where
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -78,7 +77,6 @@ def power_sums(
     steps: int = 60,
     seed: int = 0,
     precomputed: Density | None = None,
-    known: Density | None = None,
 ) -> PowerSums:
     """`Σ_j s_j^k` for `k = 0..powers` of a sparse square `matrix`.
 
@@ -91,13 +89,7 @@ def power_sums(
         steps: of Lanczos; polynomials up to twice this degree are integrated exactly, for the matrix as it is.
         seed: decides the random vectors.
         precomputed: `density` of the same matrix, computed in the same way; an exact one saves computing it again.
-        known: the former name of `precomputed`, for one version.
     """
-    if known is not None:
-        warnings.warn(
-            "known is now called precomputed; the former name goes with the next version", DeprecationWarning, 2
-        )
-        precomputed = precomputed or known
     csr = _square(matrix)
     symmetric = is_symmetric(csr)
     if _is_exact(method, csr.shape[0]):

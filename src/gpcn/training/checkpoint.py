@@ -19,7 +19,7 @@ from torch import Tensor
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import hidden_folder, move_into_place, remove_hidden_folder
 from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
-from gpcn.training.runs.records import METADATA, check_tensor_header, tensor_metadata
+from gpcn.training.runs.records import METADATA, check_tensor_header
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], metadata: dict[str, Any], owner: str) -> None:
@@ -60,7 +60,7 @@ def _intact_file(folder: Path, name: str, owner: str) -> tuple[Path, dict[str, A
         return None
     advice = f"delete {folder} to start that split over"
     header = read_sealed(path, check_tensor_header, advice)
-    file, digest, metadata = header["tensors"], header["sha256"], tensor_metadata(header)
+    file, digest, metadata = header["tensors"], header["sha256"], header[METADATA]
     if header["owner"] != owner:
         raise CheckpointError(f"{path} belongs to another run or split; {advice}")
     if Path(file).name != file:

@@ -13,7 +13,6 @@ from gpcn.files.input_files import read_toml
 from gpcn.nn import zoo
 from gpcn.nn.engine.adjacency import DIRECTIONS
 from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value, resolve_settings
-from gpcn.training.former_settings import RENAMED, in_current_names, in_former_names, merge_in_current_names
 
 SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0, high=2**63 - 1)
 TRAINING = (
@@ -59,12 +58,6 @@ def declared_settings(model: str) -> dict[str, Hyperparameter]:
     return {setting.name: setting for setting in (*zoo.entry(model).hyperparameters, *TRAINING)}
 
 
-def setting_names(model: str) -> set[str]:
-    """The names under which `TrainConfig.of` takes a setting of `model`, former ones too."""
-    names = set(declared_settings(model))
-    return names | {former for former, renamed in RENAMED.items() if renamed.name in names}
-
-
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
     """A model, its hyperparameters, how it is trained, and the seed; nothing about where or how fast.
@@ -80,7 +73,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         entry = zoo.entry(self.model)
         object.__setattr__(self, "hyperparameters", entry.settle(self.hyperparameters))
-        object.__setattr__(self, "training", resolve_settings(TRAINING, in_current_names(self.training), "training"))
+        object.__setattr__(self, "training", resolve_settings(TRAINING, self.training, "training"))
         object.__setattr__(self, "seed", SEED.check(self.seed))
 
     @classmethod
@@ -89,15 +82,14 @@ class TrainConfig:
         if not isinstance(model, str):
             raise ConfigError(f"model is {model!r}; expected a name that gpcn models lists")
         model_settings = {setting.name for setting in zoo.entry(model).hyperparameters}
-        current = in_current_names(settings)
         declared = declared_settings(model)
-        for name in current:
+        for name in settings:
             if name not in declared:
                 resolve_settings(tuple(declared.values()), {name: 0}, model)
         return cls(
             model=model,
-            hyperparameters={name: value for name, value in current.items() if name in model_settings},
-            training={name: value for name, value in current.items() if name not in model_settings},
+            hyperparameters={name: value for name, value in settings.items() if name in model_settings},
+            training={name: value for name, value in settings.items() if name not in model_settings},
             seed=seed,
         )
 
@@ -108,7 +100,7 @@ class TrainConfig:
         nested = next((name for name, value in settings.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")
-        return cls.of(**merge_in_current_names({"model": "gpcn"}, settings, changes or {}))
+        return cls.of(**{"model": "gpcn", **settings, **(changes or {})})
 
     @classmethod
     def from_json(cls, payload: Any) -> TrainConfig:
@@ -123,9 +115,7 @@ class TrainConfig:
         return asdict(self)
 
     def __getitem__(self, name: str) -> Any:
-        """One setting by name, a former name too."""
-        if name in RENAMED:
-            return RENAMED[name].former_value(self[RENAMED[name].name])
+        """One setting by name."""
         return self.hyperparameters[name] if name in self.hyperparameters else self.training[name]
 
     def differences(self, other: TrainConfig) -> list[str]:
@@ -138,16 +128,8 @@ class TrainConfig:
         ]
 
     def canonical(self) -> str:
-        """One text per configuration, for keys; of one that an earlier version could have, the same as then.
-
-        Settings that came later count where they are not at their default, renamed ones have their former name.
-        """
-        payload = self.to_json()
-        for group, declared in (("hyperparameters", zoo.entry(self.model).hyperparameters), ("training", TRAINING)):
-            silent = {setting.name for setting in declared if setting.neutral and self[setting.name] == setting.default}
-            payload[group] = {name: value for name, value in payload[group].items() if name not in silent}
-        payload["training"] = in_former_names(payload["training"])
-        return json.dumps(payload, sort_keys=True)
+        """Return one text per configuration, of which keys are made."""
+        return json.dumps(self.to_json(), sort_keys=True)
 
 
 def _flat(config: TrainConfig) -> dict[str, Any]:

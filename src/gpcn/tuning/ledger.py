@@ -23,7 +23,6 @@ from gpcn.data.graph_record import SOURCE
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
 from gpcn.files.schema import count, list_of, number, optional, record
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
-from gpcn.training.former_settings import choices_in_current_names, in_current_names
 from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
 from gpcn.tuning.lease import Lease, leased_study
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
@@ -64,7 +63,7 @@ class Ledger:
         file = folder / "study.json"
         if file.exists():
             existing = read_study_header(folder)
-            before, now = (_without_source(_in_current_names(header)) for header in (existing, wanted))
+            before, now = (_without_source(header) for header in (existing, wanted))
             different = [name for name in now if before.get(name) != now[name]]
             if different:
                 raise ConfigError(
@@ -215,15 +214,6 @@ def _name(header: Mapping[str, Any]) -> str:
     identity = {name: header[name] for name in ("space", "plan", "seed", "first")}
     identity["graph"] = [header["graph"][name] for name in ("fingerprint", "metric")]
     return "gpcn-" + hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _in_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
-    """A header to compare: a study that began before a setting was renamed is still the same study."""
-    space = dict(header["space"])
-    space["choices"] = {model: choices_in_current_names(choices) for model, choices in space["choices"].items()}
-    space["fixed"] = in_current_names(space["fixed"])
-    points = [choices_in_current_names({name: [value] for name, value in point.items()}) for point in header["first"]]
-    return {**header, "space": space, "first": points}
 
 
 def _without_source(header: Mapping[str, Any]) -> dict[str, Any]:

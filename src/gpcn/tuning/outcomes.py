@@ -26,10 +26,10 @@ def outcome_with_checksum(outcome: Outcome) -> dict[str, Any]:
 
 
 def checked_outcome(stored: Any, where: str) -> Outcome:
-    """What was written down; `ValueError` where it was altered since. Earlier versions wrote no checksum."""
+    """Return what was written down; `ValueError` where it was altered since."""
     record(stored, where)
     outcome = {name: value for name, value in stored.items() if name != SEAL}
     (FAILED if "failed" in outcome else SCORED)(outcome, where)
-    if SEAL in stored and stored[SEAL] != content_digest(outcome):
+    if stored.get(SEAL) != content_digest(outcome):
         raise ValueError(f"{where} does not have its checksum, so it was altered")
     return outcome

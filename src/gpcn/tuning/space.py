@@ -12,8 +12,7 @@ import numpy as np
 from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import zoo
 from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value
-from gpcn.training.config import TrainConfig, declared_settings, setting_names
-from gpcn.training.former_settings import choices_in_current_names, in_current_names
+from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.round_trainer import OF_THE_OPTIMIZER
 
 Choices = dict[str, tuple[Value, ...]]
@@ -67,7 +66,7 @@ class Space:
         """
         if kind not in SPACES:
             raise ConfigError(f"there is no space called {kind!r}; expected default or paper")
-        fixed, tried = in_current_names(fixed or {}), choices_in_current_names(tried or {})
+        fixed, tried = fixed or {}, tried or {}
         choices: dict[str, Choices] = {}
         settled: dict[str, Value] = {}
         for model in models:
@@ -116,7 +115,7 @@ class Space:
         """The configuration at `point`; dimensions of other models are passed over."""
         model = str(point.get("model", self.models[0]))
         settings: dict[str, Any] = {name: point[self._dimension(model, name)] for name in self.choices[model]}
-        names = setting_names(model)
+        names = declared_settings(model)
         settings |= {name: value for name, value in self.fixed.items() if name in names}
         return TrainConfig.of(model, seed=seed, **settings)
 

@@ -12,7 +12,6 @@ from gpcn.training.scores.metrics import definition
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import optuna_distributions
 from gpcn.tuning.study import best
-from gpcn.utils.former_names import former_names
 
 ENOUGH = 8  # scored trials before importances mean anything
 
@@ -93,8 +92,3 @@ def _row(ledger: Ledger, trial: Any, score: float, rule: str) -> dict[str, Any]:
 
 def _why(outcomes: dict[str, dict[str, Any]]) -> str:
     return next((outcome["failed"] for outcome in outcomes.values() if "failed" in outcome), "")
-
-
-__getattr__ = former_names(
-    __name__, {"describe": "describe_study", "history": "study_score_history", "importance": "setting_importance"}
-)

@@ -305,7 +305,7 @@ def test_splits_and_folders_are_checked_first(ring: Graph, tiny: Graph, chosen: 
         auto(tiny, SerialExecutor(tiny), out=chosen[0], seconds=3)
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "auto.json").write_text("{}")
-    with pytest.raises(ConfigError, match="an earlier version of auto"):
+    with pytest.raises(ConfigError, match="has lost the candidates of its choice"):
         auto(ring, executor, out=tmp_path / "old", seconds=3)
 
 

@@ -74,7 +74,6 @@ class OperatorSpec:
 
 
 PAPER_OPERATOR = OperatorSpec()
-THE_PAPERS = PAPER_OPERATOR  # its name up to version 0.1, deprecated
 Bank = tuple[OperatorSpec, ...]
 
 

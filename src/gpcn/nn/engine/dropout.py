@@ -44,11 +44,6 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     return x * _zero_some_(mask, p)
 
 
-def dropout_of_rows(x: Tensor, p: float, rows: Tensor | None, count: int) -> Tensor:
-    """`dropout` of some rows (in ascending order) of a matrix that has `count`, with the draws that all would have."""
-    return RowDropout(p, x.shape[1], rows, count)(x.clone(memory_format=torch.contiguous_format))
-
-
 def dropout_sparse(x: SparseOperator, p: float, training: bool) -> SparseOperator:
     """The same for sparse features: only stored entries are drawn, for zeros stay zero anyway."""
     if not training or p == 0:
@@ -66,11 +61,6 @@ def relu_dropout_(x: Tensor, p: float, training: bool) -> Tensor:
         return _zero_some_(x.relu_(), p).mul_(1 / (1 - p))
     result: Tensor = _ReluDropout.apply(x, p)  # type: ignore[no-untyped-call]
     return result
-
-
-def relu_dropout(x: Tensor, p: float, training: bool) -> Tensor:
-    """`dropout(relu(x))`, leaving `x` as it is."""
-    return relu_dropout_(x.clone(), p, training) if training and p > 0 else F.relu(x)
 
 
 class _ReluDropout(Function):

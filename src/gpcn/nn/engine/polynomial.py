@@ -160,11 +160,6 @@ def bank_horner(operators: Operators, depths: Sequence[int], blocks: Tensor) -> 
     return total
 
 
-def stacked_powers(operator: SparseOperator, x: Tensor, layers: int) -> Tensor:
-    """`[x, A x, ..., A^L x]` as `[N, L + 1, C]`; the adjoint of `horner`."""
-    return bank_powers((operator,), (layers,), x)
-
-
 def bank_powers(operators: Operators, depths: Sequence[int], x: Tensor) -> Tensor:
     """`[x, O_1 x, ..., O_1^{L_1} x, O_2 x, ...]` as `[N, 1 + Σ L_o, C]`; the adjoint of `bank_horner`."""
     stack: Tensor = _Powers.apply(x, operators, tuple(depths))

@@ -53,7 +53,7 @@ def _family(
 
 
 def _multi(name: str, formula: str, *settings: Hyperparameter, per_node: bool = False) -> Entry:
-    links = replace(LINK_OPERATORS, default="links", space=("links", "out-raw"), neutral=False)
+    links = replace(LINK_OPERATORS, default="links", space=("links", "out-raw"))
     return Entry(
         name=name,
         kind=MultiGPCNLink if per_node else MultiGPCN,

@@ -31,8 +31,6 @@ class Hyperparameter:
         below: values must stay below this.
         high: the largest value allowed.
         grammar: for a text: raises a `ConfigError` where it cannot be read.
-        neutral: whether the default leaves all as it was before this setting existed; then it is no part of the key
-            by which the files of a run are known (`TrainConfig.canonical`).
     """
 
     name: str
@@ -45,7 +43,6 @@ class Hyperparameter:
     below: float | None = None
     high: float | None = None
     grammar: Callable[[str], object] | None = None
-    neutral: bool = False
 
     def check(self, value: Any) -> Value:
         """`value` as this hyperparameter's type, or a `ConfigError` that says what is expected."""

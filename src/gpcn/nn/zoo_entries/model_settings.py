@@ -101,7 +101,6 @@ OPERATORS = Hyperparameter(
     default=banks.PAPER,
     about="what a node reads: operators such as out-row,in-raw^1, or a bank: paper, " + ", ".join(banks.BANKS),
     grammar=banks.parse,
-    neutral=True,
 )
 LINK_OPERATORS = replace(
     OPERATORS,
@@ -116,7 +115,7 @@ COMMON = (DROPOUT, DROPOUT_MODE, NO_BIAS, ORDER)
 LINKS = (LINK_OPERATORS, MU, LEARN_MU)
 STEPS = replace(LAYERS, default=10, about="K: propagation steps", space=(2, 5, 10))
 DEPTH = replace(LAYERS, about="number of layers", space=(1, 2, 3))
-BANK = replace(OPERATORS, default="rich", space=("out-row", "directions", "symmetric", "rich"), neutral=False)
+BANK = replace(OPERATORS, default="rich", space=("out-row", "directions", "symmetric", "rich"))
 BLOCKS = Hyperparameter(
     name="blocks", kind=int, default=4, about="B: polynomial blocks", space=(2, 4, 6), low=1, high=DEEPEST
 )

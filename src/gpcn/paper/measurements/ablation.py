@@ -13,7 +13,7 @@ from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_dataset_missing
 from gpcn.paper.reference.recipes import Origin, preferred_recipe, recipe
 from gpcn.paper.rows import Row
-from gpcn.training.config import TrainConfig, setting_names
+from gpcn.training.config import TrainConfig, declared_settings
 
 FIGURES = {"figure-1": "chameleon", "figure-2": "squirrel"}
 METHODS = (*FAMILY, "gprgnn")
@@ -26,7 +26,7 @@ SWEEPS: dict[str, tuple[Value, ...]] = {
 VARIANTS: dict[str, tuple[Value, ...]] = {
     "select": ("loss", "metric"),
     "normalize_features": (False, True),
-    "symmetrize": (False, True),
+    "direction": ("out", "both"),
     "bias": (False, True),
     "dropout_mode": ("collapsible", "residual"),
     "coefficients": ("binomial", "printed"),
@@ -78,7 +78,7 @@ def points(study: Study, methods: Sequence[str] | None = None, origin: Origin | 
         base = (recipe(method, study.dataset, source) if source else None) or preferred_recipe(method, study.dataset)
         if base is None:
             raise ConfigError(f"there is no recipe for {method} on {study.dataset}")
-        names = setting_names(method)
+        names = declared_settings(method)
         for setting in (name for name in study.sweeps if name in names):
             listed += [
                 Point(method, setting, value, base.config({**LENGTH, setting: value}))

@@ -19,7 +19,6 @@ from gpcn.nn import zoo
 from gpcn.nn.zoo import FAMILY
 from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.training.config import TrainConfig, declared_settings
-from gpcn.training.former_settings import merge_in_current_names
 
 Origin = Literal["paper", "ours"]
 ORIGINS: tuple[Origin, ...] = ("paper", "ours")
@@ -48,7 +47,7 @@ class Recipe:
 
     def config(self, changes: Mapping[str, Value] | None = None, *, seed: int = 0) -> TrainConfig:
         """The settings as something to train, `changes` on top."""
-        return TrainConfig.of(self.model, seed=seed, **merge_in_current_names(self.settings, changes or {}))
+        return TrainConfig.of(self.model, seed=seed, **{**self.settings, **(changes or {})})
 
 
 def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:

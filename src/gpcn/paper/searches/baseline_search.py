@@ -78,7 +78,7 @@ AUTHORS: dict[str, tuple[Settings, Settings]] = {
         USUAL | {"alpha": 0.9, "propagation_dropout": 0.0, "lr": 0.05},
         USUAL | {"start": "sgc", "layers": 2, "propagation_dropout": 0.0, "lr": 0.05, "weight_decay": 1e-5},
     ),
-    "h2gcn": (USUAL | {"symmetrize": True}, USUAL | {"layers": 1, "normalize_features": False, "weight_decay": 5e-3}),
+    "h2gcn": (USUAL | {"direction": "both"}, USUAL | {"layers": 1, "normalize_features": False, "weight_decay": 5e-3}),
     "mixhop": (USUAL, USUAL | {"layers": 1, "dropout": 0.7}),
     "link": (USUAL | {"dropout": 0.0}, USUAL | {"dropout": 0.0, "lr": 0.05, "self_loops": True}),
     "linkx": (
@@ -94,10 +94,10 @@ AUTHORS: dict[str, tuple[Settings, Settings]] = {
         USUAL
         | {"layers": 2, "alpha": 0.5, "dropout": 0.3, "lr": 0.05, "weight_decay": 1e-5, "normalize_features": False},
     ),
-    "gpcn": (USUAL, USUAL | {"symmetrize": True, "bias": True}),
-    "gpcn-link": (USUAL, USUAL | {"symmetrize": True, "bias": True, "mu": 0.1}),
-    "agpcn": (USUAL, USUAL | {"symmetrize": True, "bias": True}),
-    "agpcn-link": (USUAL, USUAL | {"symmetrize": True, "bias": True, "mu": 0.1}),
+    "gpcn": (USUAL, USUAL | {"direction": "both", "bias": True}),
+    "gpcn-link": (USUAL, USUAL | {"direction": "both", "bias": True, "mu": 0.1}),
+    "agpcn": (USUAL, USUAL | {"direction": "both", "bias": True}),
+    "agpcn-link": (USUAL, USUAL | {"direction": "both", "bias": True, "mu": 0.1}),
     "multi-gpcn": (
         USUAL | {"operators": "directions"},
         USUAL | {"operators": "symmetric", "normalize_features": False},

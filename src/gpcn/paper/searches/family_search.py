@@ -93,7 +93,7 @@ class FamilySearch:
         ]
         ranked = rank(model, [base | open_values for open_values in tried], self.plan.first)
         if self.directed:
-            tried.append({name: ranked[0].settings[name] for name in tried[0]} | {"symmetrize": True})
+            tried.append({name: ranked[0].settings[name] for name in tried[0]} | {"direction": "both"})
             ranked = rank(model, [base | open_values for open_values in tried], self.plan.first)
         if self.plan.narrow:  # at the paper's width a longer comparison would take hours
             final = ranked[0]

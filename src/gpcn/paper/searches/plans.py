@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpcn.nn.zoo_entries.hyperparameters import Value
-from gpcn.training.config import setting_names
+from gpcn.training.config import declared_settings
 
 Settings = dict[str, Value]
 Choices = dict[str, tuple[Value, ...]]
-# `symmetrize` is the former name of `direction` (training.former_settings); draws and committed recipes keep it
 COMMON: Choices = {
     "lr": (0.005, 0.01, 0.05),
     "weight_decay": (1e-5, 5e-4, 1e-3, 5e-3),
     "dropout": (0.0, 0.3, 0.5, 0.7, 0.8),
-    "symmetrize": (False, True),
+    "direction": ("out", "both"),
     "normalize_features": (False, True),
 }
 FAMILY_SPACE: Choices = COMMON | {
@@ -122,7 +121,7 @@ def family_search_plan(nodes: int) -> Plan:
 
 def relevant_setting_names(model: str) -> set[str]:
     """The settings that mean something to `model`."""
-    names = setting_names(model)
+    names = set(declared_settings(model))
     if "mu" not in names:
         names.discard("link_decay")  # there is no W_A to decay
     return names

@@ -44,7 +44,7 @@ class Fitted:
         structure = run.structure()
         blank, more = match_trained_relations(blank, structure.relations, noted=_reads_types(run))
         problem = Problem.prepared(blank, run.config, dtype=dtype, structure=structure)
-        notes = [*run.notes, *notes, *more]
+        notes = [*notes, *more]
         return cls(run, graph, problem, _training_rows(run, graph), tuple(notes))
 
     def model(self, number: int) -> NodeClassifier:

@@ -125,8 +125,8 @@ def _check(source: dict[str, Any], whose: Path) -> None:
 
 
 def _plan(source: dict[str, Any], whose: Path) -> SplitPlan | None:
-    """How the graph was split, where it was; runs of the first version have `random_splits` instead of `splits`."""
-    stored = source.get("splits") or source.get("random_splits")
+    """Return how the graph was split, where it was."""
+    stored = source.get("splits")
     if not stored:
         return None
     try:

@@ -14,7 +14,7 @@ _digests = mapping_of(text)
 
 def check_run_record(payload: Any, where: str) -> None:
     """`config.json`: configuration, graph, and the checksums of the files beside it."""
-    fields({"format": anything, "config": record, "graph": check_graph_record}, {"files": _digests})(payload, where)
+    fields({"format": anything, "config": record, "graph": check_graph_record, "files": _digests})(payload, where)
 
 
 def check_result_record(payload: Any, where: str) -> None:
@@ -44,22 +44,13 @@ def check_result_record(payload: Any, where: str) -> None:
             "metrics": fields(dict.fromkeys(ROLES, part)),
         }
     )
-    fields({"owner": text, "result": result}, {"files": _digests})(payload, where)
+    fields({"owner": text, "result": result, "files": _digests})(payload, where)
 
 
-_header = {"format": anything, "owner": text, "tensors": text, "sha256": text}
 METADATA = "metadata"
 
 
 def check_tensor_header(payload: Any, where: str) -> None:
     """The file that names the tensors of a checkpoint or model, with `metadata` beside them."""
-    fields(_header)(payload, where)
-    record(tensor_metadata(payload), METADATA)
-
-
-def tensor_metadata(header: dict[str, Any]) -> Any:
-    """What is kept beside tensors: the one field more than every header has, which earlier versions named otherwise."""
-    others = header.keys() - _header.keys()
-    if len(others) != 1:
-        raise ValueError(f"{METADATA} is missing" if not others else f"{sorted(others)} are more than {METADATA}")
-    return header[others.pop()]
+    header = {"format": anything, "owner": text, "tensors": text, "sha256": text, METADATA: record}
+    fields(header)(payload, where)

@@ -25,12 +25,11 @@ import numpy.typing as npt
 from gpcn.data.archives import read_npz
 from gpcn.data.packed_text import read_node_ids
 from gpcn.errors import CheckpointError, GpcnError
-from gpcn.files.sealed import FORMAT, check_file, read_sealed
+from gpcn.files.sealed import check_file, read_sealed
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 from gpcn.training.runs.records import check_run_record
 from gpcn.training.runs.split_run import read_split_outcome, split_key
-from gpcn.training.scores.comparison import rarer_class_of_splits
 from gpcn.training.scores.evaluation import summarize
 
 
@@ -41,7 +40,6 @@ class Run:
     path: Path
     config: TrainConfig
     graph: dict[str, Any]
-    version: int = FORMAT
     files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -58,21 +56,11 @@ class Run:
             config = TrainConfig.from_json(payload["config"])
         except (GpcnError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise CheckpointError(f"{file} is damaged: {error}; it cannot be used") from error
-        return cls(path, config, payload["graph"], payload["format"], payload.get("files", {}))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What whoever uses the run should know."""
-        if self.version > 1:
-            return ()
-        return (
-            f"{self.path} was written by an earlier gpcn, without checksums: nobody can say whether its files were "
-            "altered since",
-        )
+        return cls(path, config, payload["graph"], payload["files"])
 
     @property
     def identity(self) -> str:
-        """The graph that its files belong to: what models see of it and, in runs of today, all its names."""
+        """The graph that its files belong to: what models see of it and, where it was whole, all its names."""
         fingerprint, names = self.graph["fingerprint"], self.graph.get("names")
         return str(fingerprint) if names is None else f"{fingerprint}|{names}"
 
@@ -117,7 +105,7 @@ class Run:
             raise CheckpointError(
                 f"split {number} of {self.path} is not finished; run the same gpcn train command to finish it"
             )
-        if name in outcome.get("files", {}):
+        if name in outcome["files"]:
             check_file(folder / name, outcome["files"][name], f"delete {folder} to run that split again")
         return folder / name
 
@@ -131,29 +119,24 @@ class Run:
         return np.asarray(stored, dtype=np.float64)
 
     def positive(self) -> int | None:
-        """Of two classes the rarer one, which thresholds are about; `None` with more classes."""
-        if int(self.graph["classes"]) != 2:
-            return None
-        stored = self.graph.get("positive")
-        return (
-            int(stored) if stored in (0, 1) else rarer_class_of_splits(self.result()["splits"])
-        )  # older runs do not say so
+        """Return of two classes the rarer one, which thresholds are about; `None` with more classes."""
+        positive: int | None = self.graph["positive"]
+        return positive
 
     def node_ids(self) -> list[str] | None:
         """The names of the nodes trained on, where they had any."""
         file = self.path / "node_ids.npz"
-        if "node_ids.npz" in self.files:
-            check_file(file, self.files["node_ids.npz"], "it cannot be used")
-        elif self.version > 1 or not file.is_file():
+        if "node_ids.npz" not in self.files:
             return None
+        check_file(file, self.files["node_ids.npz"], "it cannot be used")
         names = read_node_ids(file)
         if len(names) != self.graph["nodes"]:
             raise CheckpointError(f"{file} is damaged: it does not name {self.graph['nodes']} nodes; it cannot be used")
         return names
 
     def structure(self) -> Structure:
-        """What kinds of links were trained on; runs older than banks of operators do not say, and do not need it."""
-        return Structure(bool(self.graph.get("directed", True)), tuple(self.graph.get("relations", ())))
+        """Return what kinds of links were trained on."""
+        return Structure(self.graph["directed"], tuple(self.graph["relations"]))
 
     def label_names(self) -> tuple[str, ...]:
         """The names of the classes; their numbers where they have none."""

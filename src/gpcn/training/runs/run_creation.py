@@ -17,7 +17,7 @@ import numpy as np
 from gpcn.data.packed_text import write_node_ids
 from gpcn.errors import ConfigError
 from gpcn.files.atomic import write_json
-from gpcn.files.sealed import file_digest, write_sealed
+from gpcn.files.sealed import FORMAT, file_digest, write_sealed
 from gpcn.graph import Graph
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
@@ -120,7 +120,7 @@ def _moved(run: Run, source: dict[str, Any] | None) -> Run:
 
 
 def _write_config(run: Run) -> None:
-    payload = {"format": run.version, "config": run.config.to_json(), "graph": run.graph, "files": dict(run.files)}
+    payload = {"format": FORMAT, "config": run.config.to_json(), "graph": run.graph, "files": dict(run.files)}
     write_sealed(run.path / "config.json", payload, indent=1)
 
 

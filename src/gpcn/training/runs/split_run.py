@@ -98,7 +98,7 @@ def read_split_result(folder: Path, key: str) -> dict[str, Any] | None:
 
 
 def read_split_outcome(folder: Path, key: str) -> dict[str, Any] | None:
-    """All that `result.json` says: the result, and the checksums of the files beside it (earlier versions: none)."""
+    """All that `result.json` says: the result, and the checksums of the files beside it."""
     path = folder / "result.json"
     if not path.exists():
         return None

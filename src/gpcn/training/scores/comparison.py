@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gpcn.graph import Graph
-from gpcn.graph.metric_choice import positive_class
 from gpcn.training.scores.evaluation import compare_pairs, summarize
 from gpcn.training.scores.metrics import gain, majority_score
 
@@ -27,10 +26,10 @@ def compare(graph: Graph, results: list[dict[str, Any]]) -> dict[str, Any]:
     return {"graph": graph.name, "metric": graph.metric, **_ranked(results, graph.metric, share, graph.positive)}
 
 
-def compare_finished(results: list[dict[str, Any]], positive: int | None = None) -> dict[str, Any]:
+def compare_finished(results: list[dict[str, Any]], positive: int | None) -> dict[str, Any]:
     """The same from results alone, where the graph is not at hand: their splits say how many nodes each part has.
 
-    `positive` is the class that F1 and average precision of two classes are about (the rarer one where not given).
+    `positive` is the class that F1 and average precision of two classes are about.
     """
     sizes = [
         [sum(split["metrics"][role]["support"]) for role in ("train", "test")]
@@ -40,13 +39,6 @@ def compare_finished(results: list[dict[str, Any]], positive: int | None = None)
     share = float(np.mean([test / (test + train) for train, test in sizes]))
     metric = results[0]["metric"]
     return {"graph": results[0]["graph"], "metric": metric, **_ranked(results, metric, share, positive)}
-
-
-def rarer_class_of_splits(splits: list[dict[str, Any]]) -> int | None:
-    """Of two classes the rarer one among the nodes of a run's finished splits; `None` with more classes."""
-    parts = [split["metrics"][role]["support"] for split in splits for role in ("train", "val", "test")]
-    counts = np.sum(parts, axis=0)
-    return positive_class(np.repeat(np.arange(counts.size), counts), counts.size)
 
 
 def _ranked(results: list[dict[str, Any]], metric: str, share: float, positive: int | None) -> dict[str, Any]:
@@ -80,8 +72,6 @@ def _beats(result: dict[str, Any], majority: dict[str, Any], metric: str) -> boo
 def majority_result(results: list[dict[str, Any]], metric: str, positive: int | None) -> dict[str, Any]:
     """As `train` gives it, for all splits that some model has; nothing is trained."""
     finished = {split["split"]: split["metrics"] for result in results for split in result["splits"]}
-    if positive is None:
-        positive = rarer_class_of_splits(results[0]["splits"])
     splits = []
     for number, parts in sorted(finished.items()):
         train = np.array(parts["train"]["support"])

@@ -76,13 +76,6 @@ def definition(name: str) -> MetricDefinition:
     return _DEFINITIONS[name]
 
 
-def check_metric_fits(name: str, num_classes: int) -> None:
-    """Refuse an unknown metric, and a graph with nothing to tell apart."""
-    if num_classes < 2:
-        raise ConfigError(f"{definition(name).title} needs two classes or more; found {num_classes}")
-    definition(name)
-
-
 def gain(name: str, value: float | None) -> float:
     """A score such that higher is better, for comparing; undefined is lower than all others."""
     return -math.inf if value is None else definition(name).sign * value

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.training.config import TrainConfig, setting_names
+from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.processes.parallel import Helpers, Tick
 from gpcn.training.runs.folders import refuse_folder_of_other_kind
 from gpcn.training.runs.training import train
@@ -48,7 +48,7 @@ def train_models(
     names = list(dict.fromkeys(name for name in models if name != MAJORITY))
     if not names:
         raise ConfigError("--models names no model; expected names such as mlp,gpcn")
-    available = {name: setting_names(name) for name in names}
+    available = {name: declared_settings(name) for name in names}
     stray = [key for key in settings if not any(key in allowed for allowed in available.values())]
     if stray:
         raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")

@@ -283,8 +283,8 @@ def _check_owner(folder: Path, graph: Graph, seed: int) -> str:
         if stored["owner"] != key:
             raise ConfigError(f"{folder} holds what auto tried on another graph, metric or seed; choose another --out")
         return key
-    if (folder / FILE).exists() and not (folder / "candidates").exists():
-        raise ConfigError(f"{folder} was written by an earlier version of auto; choose another --out")
+    if (folder / FILE).exists():
+        raise ConfigError(f"{folder} has lost the candidates of its choice; choose another --out")
     file.parent.mkdir(parents=True, exist_ok=True)
     owner = {"format": FORMAT, "owner": key, "graph": graph.name, "metric": graph.metric, "seed": seed}
     write_sealed(file, owner)

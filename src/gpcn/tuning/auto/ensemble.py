@@ -21,7 +21,6 @@ import numpy.typing as npt
 from gpcn.graph import Graph
 from gpcn.training.scores.metrics import gain
 from gpcn.tuning.auto.holdouts import Holdout
-from gpcn.utils.former_names import former_names
 
 MOST_MEMBERS = 8
 FIRST_MEMBERS = 5  # of the best, with whose average selection begins
@@ -177,6 +176,3 @@ def _added(total: Sequence[Array], row: Row) -> list[Array]:
 def _average(rows: Sequence[Row]) -> list[Array]:
     holdouts = range(len(rows[0].predictions))
     return [np.mean([row.predictions[index] for row in rows], axis=0) for index in holdouts]
-
-
-__getattr__ = former_names(__name__, {"select": "select_ensemble"})

@@ -13,7 +13,6 @@ from gpcn.graph import Graph
 from gpcn.training.scores.metrics import definition, gain, score
 from gpcn.tuning.auto.ensemble import Array, Selection
 from gpcn.tuning.auto.holdouts import Holdout
-from gpcn.utils.former_names import former_names
 
 REACH = 1.645  # standard deviations either way: 90 % where everything is as assumed
 DRAWS, FEWER_DRAWS, FEWEST_DRAWS = 200, 60, 30  # usually, of many nodes, and when the time is over
@@ -101,6 +100,3 @@ def _bootstrap(
         reference = score(shares[drawn], labels[drawn], graph.metric, graph.positive)
         differences.append(gain(graph.metric, value) - gain(graph.metric, reference))
     return np.array(scores, dtype=np.float32), np.array(differences, dtype=np.float32)
-
-
-__getattr__ = former_names(__name__, {"Expectation": "ExpectedScore", "expect": "expected_score"})

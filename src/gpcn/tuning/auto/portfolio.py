@@ -18,7 +18,7 @@ from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.nn.zoo_entries.hyperparameters import Value
-from gpcn.training.config import TrainConfig, setting_names
+from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.suitable_settings import suitable_settings
 
 MAJORITY = "majority"
@@ -90,7 +90,7 @@ def _entries(text: str, where: str) -> tuple[Entry, ...]:
     if not entries:
         raise ConfigError(f"the portfolio {where} is empty; expected at least one entry")
     for entry in entries:
-        unknown = set(entry.settings) - setting_names(entry.model)
+        unknown = set(entry.settings) - declared_settings(entry.model).keys()
         if unknown:
             raise ConfigError(f"the portfolio {where} sets {sorted(unknown)[0]!r}, which {entry.model} does not have")
         TrainConfig.of(entry.model, **entry.settings)
