@@ -98,8 +98,7 @@ def test_lanczos_is_within_its_error_of_lapack(seed: int, n: int, share: float, 
 @pytest.mark.parametrize("name", ["chameleon", "cora"])
 def test_lanczos_is_within_its_error_on_real_graphs(name: str, mirror: Path) -> None:
     graph = load(name, mirror=mirror).symmetrized()
-    matrix = Adjacency.of(graph).operator().matrix
-    csr = sp.csr_array((matrix.values(), matrix.col_indices(), matrix.crow_indices()), shape=tuple(matrix.shape))
+    csr = Adjacency.of(graph).operator().csr.to_scipy()
     csr = sp.csr_array((csr + csr.T) / 2, dtype=np.float64)
     exact = power_sums(csr, 16, method="exact")
     sums = power_sums(csr, 16, method="lanczos")
