@@ -83,7 +83,7 @@ class Passing(nn.Module):
 def passing_inputs(model: MultiGPCN, graph: Graph) -> tuple[Tensor, Any]:
     """Dense features; every operator as `edge_index` (from neighbour to node) and weights."""
     features = graph.features.toarray() if graph.has_sparse_features else graph.features
-    reading = model.read(inputs_of(graph)[1], None, graph.num_nodes)
+    bound = model.bind(inputs_of(graph)[1], None, graph.num_nodes)
 
     def edges(operator: SparseOperator) -> tuple[Tensor, Tensor]:
         matrix = operator.csr.tensor.to_sparse(layout=torch.sparse_coo).coalesce()
@@ -91,7 +91,7 @@ def passing_inputs(model: MultiGPCN, graph: Graph) -> tuple[Tensor, Any]:
         return torch.stack([columns, rows]).long(), matrix.values()
 
     return torch.tensor(features), tuple(
-        [edges(operator) for operator in group] for group in (reading.operators, reading.links)
+        [edges(operator) for operator in group] for group in (bound.operators, bound.links)
     )
 
 
@@ -100,8 +100,8 @@ class Floor:
 
     def __init__(self, model: MultiGPCN, graph: Graph, dropout: float) -> None:
         self.x, links = inputs_of(graph)
-        reading = model.read(links, None, graph.num_nodes)
-        self.operators, self.link_operators = reading.operators, reading.links
+        bound = model.bind(links, None, graph.num_nodes)
+        self.operators, self.link_operators = bound.operators, bound.links
         self.model, self.passes = model, 2 if dropout > 0 or model.blocks > 1 else 1
         powers, classes, hidden = model.terms.weight.shape
         self.narrow, self.hidden = torch.randn(graph.num_nodes, classes), torch.randn(graph.num_nodes, hidden)

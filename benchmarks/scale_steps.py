@@ -150,7 +150,7 @@ def train(shards: str, rank: str, parts: str, port: str) -> dict[str, Any]:
 
 def _rows_sent(trainer: Any) -> tuple[int, int, int]:
     """Rows sent before a product and before its gradient, and rows that arrive before one."""
-    operator = trainer.model.read(trainer.problem.adjacency, None, trainer.problem.graph.num_nodes).operators[0]
+    operator = trainer.model.bind(trainer.problem.adjacency, None, trainer.problem.graph.num_nodes).operators[0]
     exchanges = [matrix.exchange for matrix in (operator.matrix, operator.transposed)]
     forward, backward = (sum(rows.numel() for rows in exchange.outgoing) for exchange in exchanges)
     return forward, backward, sum(exchanges[0].incoming)

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from gpcn import Graph, TrainConfig, synthesize
 from gpcn.nn import AGPCN, GPCN, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator
-from gpcn.nn.bank_model import Pieces
+from gpcn.nn.bank_model import PolynomialTerms
 from gpcn.nn.multi_gpcn import MultiGPCN, MultiGPCNLink
 from gpcn.nn.training_step import row_region
 from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
@@ -143,12 +143,12 @@ def test_training_and_evaluation_as_one_pass_are_the_two_passes(
 def test_of_large_data_only_a_small_part_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = synthesize(nodes=200, degree=1, directed=True, features=6, splits=1, seed=3)
     operator = SparseOperator.from_scipy(graph.adjacency)
-    everything = row_region.region_of_all_rows(torch.tensor(graph.features), (operator,), ())
+    whole_graph = row_region.region_of_all_rows(torch.tensor(graph.features), (operator,), ())
     many, few = torch.arange(90), torch.arange(12)
-    assert all(row_region.region_around(nodes, everything, (1,)).rows is not None for nodes in (many, few))
-    monkeypatch.setattr(row_region, "LARGE", everything.size_in_bytes())
-    assert row_region.region_around(many, everything, (1,)) is everything
-    assert len(row_region.region_around(few, everything, (1,))) < 80
+    assert all(row_region.region_around(nodes, whole_graph, (1,)).rows is not None for nodes in (many, few))
+    monkeypatch.setattr(row_region, "LARGE", whole_graph.size_in_bytes())
+    assert row_region.region_around(many, whole_graph, (1,)) is whole_graph
+    assert len(row_region.region_around(few, whole_graph, (1,))) < 80
 
 
 def test_a_pass_takes_turns_with_and_without_dropout() -> None:
@@ -176,7 +176,7 @@ def test_a_step_writes_into_the_memory_of_the_step_before(name: str, dropout: fl
     model.order = "collapsed"
     model.dropout = model.features.dropout = model.features.last_dropout = dropout
     direct = DirectPass(model, torch.tensor(graph.features, dtype=torch.float64), graph, TRAIN, labels[TRAIN])
-    written_out = not isinstance(direct.terms, AutogradTerms)
+    written_out = not isinstance(direct.terms_rule, AutogradTerms)
     locations = []
     for _ in range(3):
         model.zero_grad()
@@ -190,8 +190,8 @@ def test_a_step_writes_into_the_memory_of_the_step_before(name: str, dropout: fl
 
 def test_the_terms_of_family_and_free_models_are_written_out() -> None:
     class Other(GPCN):
-        def pieces(self) -> Pieces:
-            return super().pieces()
+        def polynomial_terms(self) -> PolynomialTerms:
+            return super().polynomial_terms()
 
     sizes = (4, 8, 3)
     for model in (GPCN(*sizes), GPCNLink(*sizes, num_nodes=5), AGPCN(*sizes), AGPCN(*sizes, adaptive="scales")):

@@ -77,8 +77,8 @@ class PartProblem(Problem):
 
     def _order(self, model: BankModel) -> Any:
         """The cheaper order for the whole graph, for all workers must take the same."""
-        reading = model.read(self.adjacency, None, self.graph.num_nodes)
-        entries = [round(self.workers.total(operator.nnz)) for operator in reading.operators]
+        bound = model.bind(self.adjacency, None, self.graph.num_nodes)
+        entries = [round(self.workers.total(operator.nnz)) for operator in bound.operators]
         last = cast(Linear, model.features.layers[-1])
         return choose_order(int(self.offsets[-1]), entries, last.weight.shape[1], model.num_classes, model.depths)
 

@@ -66,18 +66,18 @@ def attributions(
         logits: `[C]`, the weight of each logit: one for a class, and -1 for another to explain the lead over it.
     """
     model, x = as_decomposable(model), as_features(x)
-    reading = model.read(adjacency, None, x.shape[0])
-    pieces = model.pieces()
-    for route in routes_to_nodes(model, reading, nodes.unsqueeze(1).to(model.dtype)):
+    bound = model.bind(adjacency, None, x.shape[0])
+    terms = model.polynomial_terms()
+    for route in routes_to_nodes(model, bound, nodes.unsqueeze(1).to(model.dtype)):
         sources = route.weights.nonzero().squeeze(1)
         if route.link is not None:
-            shares = route.weights[sources] * (pieces.links[route.link][sources] @ logits)
+            shares = route.weights[sources] * (terms.links[route.link][sources] @ logits)
             yield Attribution(route.part, sources, torch.full_like(sources, -1), shares)
             continue
-        direction = pieces.terms[route.power].T @ logits  # [h]
+        direction = terms.weight[route.power].T @ logits  # [h]
         yield _through(route.part, model.features, x, sources, route.weights[sources], direction)
-    if pieces.bias is not None:
-        spread = bank_horner(reading.operators, model.depths, pieces.bias.expand(x.shape[0], *pieces.bias.shape))
+    if terms.bias is not None:
+        spread = bank_horner(bound.operators, model.depths, terms.bias.expand(x.shape[0], *terms.bias.shape))
         nowhere = torch.full((1,), -1)
         yield Attribution(BIAS, nowhere, nowhere, (nodes.to(spread.dtype) @ (spread @ logits)).reshape(1))
 

@@ -21,23 +21,23 @@ from gpcn.nn.layers import FeatureLayers
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """What is added up after `X_T`: `Σ O^k (X_T V + 1 b) + Σ_l O_l U_l`.
+class PolynomialTerms:
+    """Weights of the terms that are added up after `X_T`: `Σ O^k (X_T V + 1 b) + Σ_l O_l U_l`.
 
     Args:
-        terms: `Vᵀ`, `[1 + Σ L_o, C, h]`: power 0, then powers `1..L_o` of each operator.
+        weight: `Vᵀ`, `[1 + Σ L_o, C, h]`: power 0, then powers `1..L_o` of each operator.
         bias: `b`, `[1 + Σ L_o, C]`, where there are biases.
         links: `U_l` `[N, C]` of each operator of the link term.
     """
 
-    terms: Tensor
+    weight: Tensor
     bias: Tensor | None
     links: tuple[Tensor, ...] = ()
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The links of a graph as one model reads them.
+class BoundOperators:
+    """The operators by which one model reads the links of one graph.
 
     Args:
         operators: of the bank.
@@ -91,12 +91,12 @@ class BankModel(NodeClassifier):
             self.link_bank = banks.parse(link_operators) if isinstance(link_operators, str) else link_operators
         self.features = features
 
-    def pieces(self, rows: Tensor | None = None) -> Pieces:
-        """What is added up after `X_T`; on a subgraph with the vectors per node of these `rows`."""
+    def polynomial_terms(self, rows: Tensor | None = None) -> PolynomialTerms:
+        """Return what is added up after `X_T`; on a subgraph with the vectors per node of these `rows`."""
         raise NotImplementedError
 
     def part_names(self) -> list[str]:
-        """The name of each power, in the order of `Pieces.terms`: by hop, and by operator where there are several."""
+        """Return the name of each power, in the order of the terms: by hop, and by operator where there are several."""
         return banks.part_names(self.bank, self.layers)
 
     def link_names(self) -> list[str]:
@@ -119,28 +119,28 @@ class BankModel(NodeClassifier):
         """
         x = as_features(x)
         rows = None if self.link is None else check_node_ids(type(self).__name__, len(self.link), x.shape[0], node_ids)
-        reading = self.read(adjacency, edge_weight, x.shape[0], edge_type)
-        reading = reading if rows is None else replace(reading, rows=rows)
-        hidden = self.hidden(x, reading)  # [N, h]
-        if self.order_for(reading.operators, *hidden.shape) == "recursive":
-            return self._recursive(reading, hidden)
-        pieces = self.pieces(reading.rows)
-        links = list(zip(reading.links, pieces.links, strict=True))
-        return polynomial.collapsed_polynomial(reading.operators, self.depths, hidden, pieces.terms, pieces.bias, links)
+        bound = self.bind(adjacency, edge_weight, x.shape[0], edge_type)
+        bound = bound if rows is None else replace(bound, rows=rows)
+        hidden = self.hidden(x, bound)  # [N, h]
+        if self.order_for(bound.operators, *hidden.shape) == "recursive":
+            return self._recursive(bound, hidden)
+        terms = self.polynomial_terms(bound.rows)
+        links = list(zip(bound.links, terms.links, strict=True))
+        return polynomial.collapsed_polynomial(bound.operators, self.depths, hidden, terms.weight, terms.bias, links)
 
-    def hidden(self, x: Features, reading: Reading) -> Tensor:
+    def hidden(self, x: Features, bound: BoundOperators) -> Tensor:
         """`X_T` `[N, h]`, what the polynomial is applied to."""
         result: Tensor = self.features(x)
         return result
 
-    def read(
+    def bind(
         self,
         adjacency: AdjacencyLike,
         edge_weight: Tensor | None,
         num_nodes: int,
         edge_type: Tensor | None = None,
-    ) -> Reading:
-        """The links by the operators of this model; equal operators are one object."""
+    ) -> BoundOperators:
+        """Return the operators of this model on these links; equal ones are one object."""
         if isinstance(adjacency, SparseOperator):
             ways = len({*self.bank, *self.link_bank, *self.degree_bank})
             if ways > 1:
@@ -148,7 +148,7 @@ class BankModel(NodeClassifier):
                     f"{type(self).__name__} reads links in {ways} ways; pass the links, not one SparseOperator"
                 )
             operator = self.operator(adjacency, None, num_nodes)
-            return Reading((operator,), (operator,) * len(self.link_bank))
+            return BoundOperators((operator,), (operator,) * len(self.link_bank))
         if isinstance(adjacency, Tensor):
             adjacency = Adjacency.of(adjacency, edge_weight, num_nodes, edge_type)
 
@@ -163,7 +163,7 @@ class BankModel(NodeClassifier):
                 **({} if spec.direction is None else {"direction": spec.direction}),
             )
 
-        return Reading(
+        return BoundOperators(
             tuple(of(spec) for spec in self.bank),
             tuple(of(spec) for spec in self.link_bank),
             _log_degrees([of(spec) for spec in self.degree_bank]),
@@ -181,7 +181,7 @@ class BankModel(NodeClassifier):
         """`C`."""
         raise NotImplementedError
 
-    def _recursive(self, reading: Reading, hidden: Tensor) -> Tensor:
+    def _recursive(self, bound: BoundOperators, hidden: Tensor) -> Tensor:
         raise NotImplementedError
 
 

@@ -1,6 +1,6 @@
 """Every logit as the sum of its parts, exactly: features, neighbours at each hop, links, biases.
 
-After `X_T` the models of the family are linear, so with the `V`, `b` and `U` of `BankModel.pieces`
+After `X_T` the models of the family are linear, so with the `V`, `b` and `U` of `BankModel.polynomial_terms`
 
     logits = X_T V_0 + Σ_o Σ_k O_o^k X_T V_{o,k} + Σ_l O_l U_l + Σ_o Σ_k O_o^k 1 b_{o,k}
 
@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.errors import ConfigError
-from gpcn.nn.bank_model import BankModel, Reading
+from gpcn.nn.bank_model import BankModel, BoundOperators
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.polynomial import bank_horner
@@ -44,29 +44,29 @@ def can_be_decomposed(kind: type[NodeClassifier], settings: Mapping[str, Any]) -
 def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Iterator[tuple[str, Tensor]]:
     """Name and `[N, C]` of each part, one at a time; they add up to `model(x, adjacency)`."""
     model, x = as_decomposable(model), as_features(x)
-    reading = model.read(adjacency, None, x.shape[0])
-    pieces, names = model.pieces(), iter(model.part_names())
-    hidden = model.hidden(x, reading)  # [N, h]
-    yield next(names), F.linear(hidden, pieces.terms[0])
+    bound = model.bind(adjacency, None, x.shape[0])
+    terms, names = model.polynomial_terms(), iter(model.part_names())
+    hidden = model.hidden(x, bound)  # [N, h]
+    yield next(names), F.linear(hidden, terms.weight[0])
     index = 0
-    for operator, depth in zip(reading.operators, model.depths, strict=True):
+    for operator, depth in zip(bound.operators, model.depths, strict=True):
         for k in range(1, depth + 1):
             index += 1
-            part = F.linear(hidden, pieces.terms[index])
+            part = F.linear(hidden, terms.weight[index])
             for _ in range(k):
                 part = operator @ part
             yield next(names), part
-    for name, operator, link in zip(model.link_names(), reading.links, pieces.links, strict=True):
+    for name, operator, link in zip(model.link_names(), bound.links, terms.links, strict=True):
         yield name, operator @ link
-    if pieces.bias is not None:
-        yield BIAS, bank_horner(reading.operators, model.depths, pieces.bias.expand(len(hidden), *pieces.bias.shape))
+    if terms.bias is not None:
+        yield BIAS, bank_horner(bound.operators, model.depths, terms.bias.expand(len(hidden), *terms.bias.shape))
 
 
 @dataclass(frozen=True)
 class Route:
     """How much of each node reaches some nodes through one part: `weights` `[N]`.
 
-    `power` is the part's index in `Pieces.terms`, or `link` its index in `Pieces.links`.
+    `power` is the part's index in `PolynomialTerms.weight`, or `link` its index in `PolynomialTerms.links`.
     """
 
     part: str
@@ -75,17 +75,17 @@ class Route:
     link: int | None = None
 
 
-def routes_to_nodes(model: BankModel, reading: Reading, nodes: Tensor) -> Iterator[Route]:
+def routes_to_nodes(model: BankModel, bound: BoundOperators, nodes: Tensor) -> Iterator[Route]:
     """The way back from `nodes` `[N, 1]` (one for the node that is explained) through every part but the bias."""
     names = iter(model.part_names())
     yield Route(next(names), nodes.squeeze(1))
     power = 0
-    for operator, depth in zip(reading.operators, model.depths, strict=True):
-        row = nodes  # nodesᵀ O^k, standing
+    for operator, depth in zip(bound.operators, model.depths, strict=True):
+        row = nodes  # (nodesᵀ O^k)ᵀ
         for _ in range(depth):
             row, power = operator.T @ row, power + 1
             yield Route(next(names), row.squeeze(1), power)
-    for number, (name, operator) in enumerate(zip(model.link_names(), reading.links, strict=True)):
+    for number, (name, operator) in enumerate(zip(model.link_names(), bound.links, strict=True)):
         yield Route(name, (operator.T @ nodes).squeeze(1), link=number)
 
 
@@ -93,17 +93,17 @@ def routes_to_nodes(model: BankModel, reading: Reading, nodes: Tensor) -> Iterat
 def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: int) -> Iterator[Sources]:
     """What every node gives to `node` at each hop and through links; biases come from no node."""
     model, x = as_decomposable(model), as_features(x)
-    reading = model.read(adjacency, None, x.shape[0])
-    pieces = model.pieces()
-    hidden = model.hidden(x, reading)
+    bound = model.bind(adjacency, None, x.shape[0])
+    terms = model.polynomial_terms()
+    hidden = model.hidden(x, bound)
     itself = hidden.new_zeros(len(hidden), 1)
     itself[node] = 1
-    for route in routes_to_nodes(model, reading, itself):
+    for route in routes_to_nodes(model, bound, itself):
         near = route.weights.nonzero().squeeze(1)
         gives = (
-            pieces.links[route.link][near]
+            terms.links[route.link][near]
             if route.link is not None
-            else F.linear(hidden[near], pieces.terms[route.power])
+            else F.linear(hidden[near], terms.weight[route.power])
         )
         yield Sources(route.part, near, route.weights[near].unsqueeze(1) * gives)
 

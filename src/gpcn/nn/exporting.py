@@ -131,8 +131,8 @@ def _settled(model: NodeClassifier, x: Features, adjacency: Adjacency) -> NodeCl
     settled = copy.deepcopy(model).eval().requires_grad_(False)
     if isinstance(settled, BankModel):
         with torch.no_grad():
-            reading = settled.read(adjacency, None, x.shape[0])
-            settled.order = settled.order_for(reading.operators, *settled.hidden(x, reading).shape)
+            bound = settled.bind(adjacency, None, x.shape[0])
+            settled.order = settled.order_for(bound.operators, *settled.hidden(x, bound).shape)
     return settled
 
 

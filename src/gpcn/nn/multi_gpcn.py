@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn.bank_model import BankModel, Pieces, Reading
+from gpcn.nn.bank_model import BankModel, BoundOperators, PolynomialTerms
 from gpcn.nn.base import Features
 from gpcn.nn.engine import polynomial
 from gpcn.nn.engine.bank import Bank, OperatorSpec
@@ -32,7 +32,7 @@ Norm = Literal["layer", "batch", "none"]
 
 
 class Terms(nn.Module):
-    """`V` of all powers, `[1 + Σ L_o, C, h]` lying down, and one bias for their sum."""
+    """`V` of all powers, transposed, `[1 + Σ L_o, C, h]`, and one bias for their sum."""
 
     def __init__(self, count: int, in_channels: int, out_channels: int, bias: bool) -> None:
         super().__init__()
@@ -170,17 +170,17 @@ class MultiGPCN(BankModel):
         """`C`."""
         return self.terms.weight.shape[1]
 
-    def hidden(self, x: Features, reading: Reading) -> Tensor:
+    def hidden(self, x: Features, bound: BoundOperators) -> Tensor:
         """What the last polynomial is applied to, `[N, h]`."""
         hidden: Tensor = self.features(x)
-        if self.degree_terms is not None and reading.degrees is not None:
-            hidden = torch.addmm(hidden, reading.degrees, self.degree_terms)
+        if self.degree_terms is not None and bound.degrees is not None:
+            hidden = torch.addmm(hidden, bound.degrees, self.degree_terms)
         for block in self.inner:
-            hidden = block(hidden, reading.operators, self.depths)
+            hidden = block(hidden, bound.operators, self.depths)
         result: Tensor = self.last_norm(hidden)
         return result
 
-    def pieces(self, rows: Tensor | None = None) -> Pieces:
+    def polynomial_terms(self, rows: Tensor | None = None) -> PolynomialTerms:
         """The terms as they are."""
         links: tuple[Tensor, ...] = ()
         if self.link is not None:
@@ -188,13 +188,13 @@ class MultiGPCN(BankModel):
             pairs = zip(vectors_of_all.unbind(1), self.link_terms, strict=True)
             links = tuple((1 - self.mu) * (vectors @ terms) for vectors, terms in pairs)
         terms = self.terms.weight if self.link is None else self.mu * self.terms.weight
-        return Pieces(terms, self.terms.biases(), links)
+        return PolynomialTerms(terms, self.terms.biases(), links)
 
-    def _recursive(self, reading: Reading, hidden: Tensor) -> Tensor:
-        powers = polynomial.bank_powers(reading.operators, self.depths, hidden)  # [N, 1 + Σ L_o, h]
-        pieces = self.pieces(reading.rows)
-        total = F.linear(powers.flatten(1), pieces.terms.transpose(0, 1).flatten(1), self.terms.bias)
-        for operator, link in zip(reading.links, pieces.links, strict=True):
+    def _recursive(self, bound: BoundOperators, hidden: Tensor) -> Tensor:
+        powers = polynomial.bank_powers(bound.operators, self.depths, hidden)  # [N, 1 + Σ L_o, h]
+        terms = self.polynomial_terms(bound.rows)
+        total = F.linear(powers.flatten(1), terms.weight.transpose(0, 1).flatten(1), self.terms.bias)
+        for operator, link in zip(bound.links, terms.links, strict=True):
             total = total + operator @ link
         return total
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
-from gpcn.nn.bank_model import BankModel, Pieces, Reading
+from gpcn.nn.bank_model import BankModel, BoundOperators, PolynomialTerms
 from gpcn.nn.engine import polynomial
 from gpcn.nn.engine.bank import PAPER, Bank
 from gpcn.nn.engine.dropout import dropout as drop
@@ -157,7 +157,7 @@ class PolynomialModel(BankModel):
         weight, bias = cast(Tensor, layer.weight), cast("Tensor | None", layer.bias)
         return polynomial.shared_terms(self._coefficients_of(index), weight, self.out.weight, bias, self.depths[index])
 
-    def pieces(self, rows: Tensor | None = None) -> Pieces:
+    def polynomial_terms(self, rows: Tensor | None = None) -> PolynomialTerms:
         """What is added up after `X_T`: convolution at its share `μ`, links at theirs."""
         terms, bias = self._terms(0)
         if len(self.bank) > 1:
@@ -172,7 +172,7 @@ class PolynomialModel(BankModel):
         if self.out.bias is not None:
             last = torch.nn.functional.pad(self.out.bias.unsqueeze(0), (0, 0, 0, len(terms) - 1))
             bias = last if bias is None else bias + last
-        return Pieces(terms, bias, links)
+        return PolynomialTerms(terms, bias, links)
 
     def _link_vectors(self, rows: Tensor | None = None) -> tuple[Tensor, ...]:
         """`W_A` `[N, h]` of each operator of the link term; on a subgraph these `rows` of it."""
@@ -180,8 +180,8 @@ class PolynomialModel(BankModel):
         link = link if rows is None else link[rows]
         return (link,) if link.dim() == 2 else link.unbind(1)
 
-    def _recursive(self, reading: Reading, hidden: Tensor) -> Tensor:
-        operators = reading.operators
+    def _recursive(self, bound: BoundOperators, hidden: Tensor) -> Tensor:
+        operators = bound.operators
         total = self._convolve(operators[0], hidden, 0)
         if len(operators) > 1:  # X_T itself counts once
             power_zero = self.polynomial_coefficients()[0] * hidden
@@ -189,7 +189,7 @@ class PolynomialModel(BankModel):
                 total = total + (self._convolve(operator, hidden, index) - power_zero)
         if self.link is not None:
             share = self.share()
-            pairs = zip(reading.links, self._link_vectors(reading.rows), strict=True)
+            pairs = zip(bound.links, self._link_vectors(bound.rows), strict=True)
             linked = [operator @ vectors for operator, vectors in pairs]
             total = share * total + (1 - share) * sum(linked[1:], start=linked[0])
         result: Tensor = self.out(self._drop(total))

@@ -78,7 +78,7 @@ def choose_order(nodes: int, entries: Sequence[int], hidden: int, classes: int, 
 
 
 def powers_of_weight(weight: Tensor, out: Tensor, layers: int) -> Tensor:
-    """`(W^k W_out)ᵀ` for `k = 0..L`, as `[L + 1, C, h]`; narrow matrices multiply several times faster lying down."""
+    """`(W^k W_out)ᵀ` for `k = 0..L`, as `[L + 1, C, h]`; narrow matrices multiply several times faster transposed."""
     chain: Tensor = _PowerChain.apply(weight, out, layers)
     return chain
 

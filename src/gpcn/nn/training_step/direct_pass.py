@@ -2,9 +2,9 @@
 
 Autograd keeps a node for every operation; on graphs of a few thousand nodes that costs more than the arithmetic. Here
 feature layers, one dense product, Horner's rule and the loss are a list of kernels; from the weights to `V`, `b` and
-`U` (`BankModel.pieces`) there is a rule per kind of model (`direct_terms`), so that every member of the family and
-every bank has it. Rows that neither the loss nor the nodes to be judged depend on are left out (`row_region`). The
-gradients are those of `loss.backward()` to rounding, and random draws are the same.
+`U` (`BankModel.polynomial_terms`) there is a rule per kind of model (`direct_terms`), so that every member of the
+family and every bank has it. Rows that neither the loss nor the nodes to be judged depend on are left out
+(`row_region`). The gradients are those of `loss.backward()` to rounding, and random draws are the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeGuard, cast
 import torch
 from torch import Tensor
 
-from gpcn.nn.bank_model import BankModel, Pieces
+from gpcn.nn.bank_model import BankModel, PolynomialTerms
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import RowDropout, SparseDropout
@@ -33,9 +33,9 @@ def can_step_directly(model: NodeClassifier, x: Features, adjacency: AdjacencyLi
         return False
     if getattr(model, "dropout_mode", "collapsible") == "residual" and getattr(model, "dropout", 0.0) > 0:
         return False
-    reading = model.read(adjacency, None, x.shape[0])
+    bound = model.bind(adjacency, None, x.shape[0])
     width = cast(Linear, model.features.layers[-1]).weight.shape[1]
-    return model.order_for(reading.operators, x.shape[0], width) == "collapsed"
+    return model.order_for(bound.operators, x.shape[0], width) == "collapsed"
 
 
 class DirectPass:
@@ -63,19 +63,19 @@ class DirectPass:
     ) -> None:
         self.model, self.train, self.judged = model, train, judged
         x = as_features(x)
-        reading = model.read(adjacency, None, x.shape[0])
-        self.everything = region_of_all_rows(x, reading.operators, reading.links)
+        bound = model.bind(adjacency, None, x.shape[0])
+        self.whole_graph = region_of_all_rows(x, bound.operators, bound.links)
         self.layers = [cast(Linear, layer) for layer in model.features.layers]
         widths = tuple(layer.weight.shape[1] for layer in self.layers)
         self.sizes = Sizes(widths, model.num_classes, tuple(model.depths))
-        numbers = {id(operator): number for number, operator in enumerate(reading.operators)}
-        joins = [numbers.get(id(operator)) for operator in reading.links]
+        numbers = {id(operator): number for number, operator in enumerate(bound.operators)}
+        joins = [numbers.get(id(operator)) for operator in bound.links]
         self.first_powers = [None if join is None else 1 + sum(model.depths[:join]) for join in joins]
         weights = torch.ones(len(labels), dtype=model.dtype) if class_weights is None else class_weights[labels]
         self.weights = (weights.to(model.dtype) / weights.sum()).unsqueeze(0)  # [1, n]
         self.wanted = self.weights.new_zeros(model.num_classes, len(labels))  # [C, n]: its weight at a node's class
         self.wanted.scatter_(0, labels.unsqueeze(0), self.weights)
-        self.terms = terms_rule(model)
+        self.terms_rule = terms_rule(model)
         self.gradients = [
             (torch.zeros_like(layer.weight), None if layer.bias is None else torch.zeros_like(layer.bias))
             for layer in self.layers
@@ -94,30 +94,30 @@ class DirectPass:
         """
         with torch.no_grad():
             plan = self._plan(drops)
-            pieces = self.terms.forward()
-            clean = None if plan.evaluating is None else self._evaluated(plan, plan.evaluating, pieces)
+            terms = self.terms_rule.forward()
+            clean = None if plan.evaluating is None else self._evaluated(plan, plan.evaluating, terms)
             count = len(plan.training)
             x = self._dropped(plan) if drops else plan.training.x
             hidden = self._hidden(x if plan.both is None else plan.both.x, plan.forwards, count if drops else 0)
-            logits = self._logits(plan.both or plan.training, plan.forwards, pieces)
+            logits = self._logits(plan.both or plan.training, plan.forwards, terms)
             if plan.both is not None:
                 clean, logits = logits[count:], logits[:count]
                 hidden = [result[:count] for result in hidden]
             loss = self._loss(plan, logits)
-            self.terms.backward(self._backward(plan, x, hidden, pieces, drops))
+            self.terms_rule.backward(self._backward(plan, x, hidden, terms, drops))
             return loss, self._of_all(plan, logits if clean is None else clean)
 
     def _plan(self, drops: bool) -> StepPlan:
         if drops not in self.plans:
             self.plans[drops] = plan_training_step(
-                self.everything, self.sizes, self.train, self.judged, drops, self.weights
+                self.whole_graph, self.sizes, self.train, self.judged, drops, self.weights
             )
         return self.plans[drops]
 
-    def _evaluated(self, plan: StepPlan, memory: PassMemory, pieces: Pieces) -> Tensor:
+    def _evaluated(self, plan: StepPlan, memory: PassMemory, terms: PolynomialTerms) -> Tensor:
         """The logits with nothing dropped."""
         self._hidden(plan.evaluation.x, memory, 0)
-        return self._logits(plan.evaluation, memory, pieces)
+        return self._logits(plan.evaluation, memory, terms)
 
     def _of_all(self, plan: StepPlan, logits: Tensor) -> Tensor:
         """`[N, C]`, with the logits of the nodes judged, from those of the rows evaluated."""
@@ -136,7 +136,7 @@ class DirectPass:
             target = cast(Tensor, plan.dropped) if joined is None else cast(Tensor, joined)[: len(region)]
             return self._row_dropout(-1, share, x.shape[1], region)(target.copy_(x))
         if self.sparse_dropout is None or self.sparse_dropout.p != share:
-            stored = cast(SparseOperator, self.everything.x).nnz
+            stored = cast(SparseOperator, self.whole_graph.x).nnz
             values = None if joined is None else cast(SparseOperator, joined).csr.values[: x.nnz]
             self.sparse_dropout = SparseDropout(x, share, region.entries, stored, values)
         return self.sparse_dropout()
@@ -145,7 +145,7 @@ class DirectPass:
         """That of layer `number`, or -1 for features."""
         existing = self.row_dropouts.get(number)
         if existing is None or existing.p != share:
-            existing = self.row_dropouts[number] = RowDropout(share, width, region.rows, len(self.everything))
+            existing = self.row_dropouts[number] = RowDropout(share, width, region.rows, len(self.whole_graph))
         return existing
 
     def _hidden(self, x: Features, memory: PassMemory, dropped: int) -> Sequence[Tensor]:
@@ -175,17 +175,17 @@ class DirectPass:
         """By what dropout multiplied the entries of a layer's result that it left."""
         return 1 / (1 - self._dropout(number)) if drops else 1.0
 
-    def _logits(self, region: Region, memory: PassMemory, pieces: Pieces) -> Tensor:
-        torch.mm(pieces.terms.flatten(0, 1), memory.hidden[-1].T, out=memory.product)  # few long rows: fastest
-        if pieces.bias is None:
-            memory.every_power.copy_(memory.standing)
+    def _logits(self, region: Region, memory: PassMemory, terms: PolynomialTerms) -> Tensor:
+        torch.mm(terms.weight.flatten(0, 1), memory.hidden[-1].T, out=memory.product_t)  # few long rows: fastest
+        if terms.bias is None:
+            memory.every_power.copy_(memory.product)
         else:
-            torch.add(memory.standing, pieces.bias.unsqueeze(1), out=memory.every_power)
-        for link, first in zip(pieces.links, self.first_powers, strict=True):
+            torch.add(memory.product, terms.bias.unsqueeze(1), out=memory.every_power)
+        for link, first in zip(terms.links, self.first_powers, strict=True):
             if first is not None:
                 memory.powers[first].add_(region.take(link, memory.joined))
         total = horner_(region.operators, self.sizes.depths, memory.powers.__getitem__)
-        for operator, link, first in zip(region.links, pieces.links, self.first_powers, strict=True):
+        for operator, link, first in zip(region.links, terms.links, self.first_powers, strict=True):
             if first is None:
                 operator.matrix.product(link, total, add=True)
         return total
@@ -193,20 +193,22 @@ class DirectPass:
     def _loss(self, plan: StepPlan, logits: Tensor) -> Tensor:
         """Cross entropy of the training nodes; leaves its gradient in the plan."""
         memory = plan.loss
-        torch.index_select(logits, 0, plan.train, out=memory.chosen)
-        transpose_(memory.chosen, memory.lying)
-        torch.ops.aten._log_softmax.out(memory.lying, 0, False, out=memory.logarithms)
+        torch.index_select(logits, 0, plan.train, out=memory.logits)
+        transpose_(memory.logits, memory.logits_t)
+        torch.ops.aten._log_softmax.out(memory.logits_t, 0, False, out=memory.logarithms)
         loss = torch.mul(memory.logarithms, self.wanted, out=memory.shares).sum().neg_()
         error = memory.logarithms.exp_().mul_(self.weights).sub_(self.wanted)
-        memory.error.index_copy_(0, plan.train, transpose_(error, memory.chosen))
+        memory.error.index_copy_(0, plan.train, transpose_(error, memory.logits))
         return loss
 
-    def _backward(self, plan: StepPlan, x: Features, hidden: Sequence[Tensor], pieces: Pieces, drops: bool) -> Pieces:
-        """Set the gradients of the feature layers; those of the pieces."""
+    def _backward(
+        self, plan: StepPlan, x: Features, hidden: Sequence[Tensor], terms: PolynomialTerms, drops: bool
+    ) -> PolynomialTerms:
+        """Set the gradients of the feature layers; return those of the terms."""
         memory, region = plan.loss, plan.training
         powers_(region.backwards, self.sizes.depths, memory.error, memory.columns, memory.turns)
         torch.mm(memory.flat.T, hidden[-1], out=self.g_terms.flatten(0, 1))
-        if pieces.bias is not None:
+        if terms.bias is not None:
             torch.sum(memory.flat, 0, out=self.g_bias.view(-1))
         links = tuple(
             operator.transposed.product(memory.error, target)
@@ -215,7 +217,7 @@ class DirectPass:
             for operator, first, target in zip(region.links, self.first_powers, plan.link_errors, strict=True)
         )
         last = len(self.layers) - 1
-        error = _scaled_product(memory.flat, pieces.terms.flatten(0, 1), self._scale(last, drops), plan.errors[last])
+        error = _scaled_product(memory.flat, terms.weight.flatten(0, 1), self._scale(last, drops), plan.errors[last])
         for number in reversed(range(len(self.layers))):
             torch.ops.aten.threshold_backward.grad_input(error, hidden[number], 0, grad_input=error)
             before = hidden[number - 1] if number else x
@@ -229,7 +231,7 @@ class DirectPass:
             if number:
                 scale = self._scale(number - 1, drops)
                 error = _scaled_product(error, layer.weight.T, scale, plan.errors[number - 1])
-        return Pieces(self.g_terms, None if pieces.bias is None else self.g_bias, links)
+        return PolynomialTerms(self.g_terms, None if terms.bias is None else self.g_bias, links)
 
 
 def _scaled_product(first: Tensor, second: Tensor, scale: float, out: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from gpcn.nn.bank_model import Pieces
+from gpcn.nn.bank_model import PolynomialTerms
 from gpcn.nn.layers import Linear
 from gpcn.nn.polynomial_model import PolynomialModel
 
@@ -49,8 +49,8 @@ class FamilyTerms:
     def _weights_at_the_end(self) -> list[nn.Parameter]:
         return [parameter for parameter in (self.out.weight, self.out.bias) if parameter is not None]
 
-    def forward(self) -> Pieces:
-        """The pieces, detached; keeps what `backward` needs of them."""
+    def forward(self) -> PolynomialTerms:
+        """The terms, detached; keeps what `backward` needs of them."""
         coefficients = self._coefficients()
         for powers in self.powers:
             powers.forward(coefficients, self.terms.numpy(), self.bias.numpy())
@@ -62,7 +62,7 @@ class FamilyTerms:
             np.multiply(self.bias.numpy(), share, out=bias)
             bias[0] = cast(Tensor, self.out.bias).detach().numpy()
         links = () if self.links is None else self.links.forward()
-        return Pieces(self.weighted, self.weighted_bias if self.biased else None, links)
+        return PolynomialTerms(self.weighted, self.weighted_bias if self.biased else None, links)
 
     def _coefficients(self) -> Array:
         if self.constant is not None:
@@ -71,14 +71,14 @@ class FamilyTerms:
             self.coefficients = self.model.polynomial_coefficients()
         return self.coefficients.detach().numpy()
 
-    def backward(self, errors: Pieces) -> None:
+    def backward(self, errors: PolynomialTerms) -> None:
         """Set the gradients of `W`, `W_out`, their biases, the coefficients, `W_A` and `μ`."""
-        g_terms, g_bias = errors.terms.numpy(), None if errors.bias is None else errors.bias.numpy()
-        total = np.zeros(self.terms.shape[1:], dtype=g_terms.dtype)  # the gradient of W_out, lying down
+        g_terms, g_bias = errors.weight.numpy(), None if errors.bias is None else errors.bias.numpy()
+        total = np.zeros(self.terms.shape[1:], dtype=g_terms.dtype)  # the gradient of W_out, transposed
         if g_bias is not None and self.biased:
             self._set(cast(nn.Parameter, self.out.bias), g_bias[0])
         if self.links is not None:
-            inner = torch.dot(errors.terms.view(-1), self.terms.view(-1)).item()
+            inner = torch.dot(errors.weight.view(-1), self.terms.view(-1)).item()
             if g_bias is not None:
                 inner += float(np.vdot(g_bias, self.bias.numpy()))
             total += self.links.backward(errors.links, inner)
@@ -145,7 +145,7 @@ class _Powers:
             np.multiply(self.carried.numpy().reshape(len(self.scale), -1), self.scale, out=biases[self.rows])
 
     def backward(self, g_terms: Array, g_bias: Array | None, g_coefficients: Array | None) -> Array:
-        """Set the gradients of `W` and `b`, add those of the coefficients; that of `W_out`, lying down."""
+        """Set the gradients of `W` and `b`, add those of the coefficients; return that of `W_out`, transposed."""
         g_rows, g_chain = g_terms[self.rows], self.g_chain.numpy()
         np.multiply(g_rows, self.scale[:, :, None], out=g_chain[1:])
         if self.first:  # power 0 counts once
@@ -180,7 +180,7 @@ class _Links:
         self.out = model.out.weight.detach()
         nodes, (hidden, classes) = len(self.link), self.out.shape
         self.weighted = torch.empty_like(self.out)  # (1 - μ) W_out
-        self.lying = self.out.new_empty(classes, nodes)
+        self.values_t = self.out.new_empty(classes, nodes)
         self.values = tuple(self.out.new_empty(nodes, classes) for _ in self.vectors)
         self.gradient = torch.zeros_like(self.link)
         self.g_vectors = self.gradient.unbind(1) if self.link.dim() == 3 else (self.gradient,)
@@ -196,11 +196,11 @@ class _Links:
         """`U_l` `[N, C]` of every operator of the link term."""
         np.multiply(self.out.numpy(), 1 - self.share, out=self.weighted.numpy())
         for vectors, values in zip(self.vectors, self.values, strict=True):
-            values.copy_(torch.mm(self.weighted.T, vectors.T, out=self.lying).T)  # lying down several times as fast
+            values.copy_(torch.mm(self.weighted.T, vectors.T, out=self.values_t).T)  # transposed several times as fast
         return self.values
 
     def backward(self, errors: tuple[Tensor, ...], inner: float) -> Array:
-        """Set the gradients of `W_A` and `μ`; that of `W_out`, lying down.
+        """Set the gradients of `W_A` and `μ`; return that of `W_out`, transposed.
 
         Args:
             errors: of every `U_l`.

@@ -79,18 +79,18 @@ def region_of_all_rows(x: Features, operators: Operators, links: Operators) -> R
     return Region(None, x, operators, transposed_operators(operators), links)
 
 
-def region_around(nodes: Tensor, everything: Region, depths: Sequence[int]) -> Region:
-    """What the logits of `nodes` depend on, where that is a part worth cutting out of `everything`."""
-    inside = rows_within_reach(everything.operators, depths, nodes.numpy(), len(everything))
-    if inside.sum() > (WORTHWHILE if everything.size_in_bytes() < LARGE else WORTHWHILE_IN_LARGE) * inside.size:
-        return everything
+def region_around(nodes: Tensor, whole_graph: Region, depths: Sequence[int]) -> Region:
+    """What the logits of `nodes` depend on, where that is a part worth cutting out of `whole_graph`."""
+    inside = rows_within_reach(whole_graph.operators, depths, nodes.numpy(), len(whole_graph))
+    if inside.sum() > (WORTHWHILE if whole_graph.size_in_bytes() < LARGE else WORTHWHILE_IN_LARGE) * inside.size:
+        return whole_graph
     rows = np.flatnonzero(inside)
     positions = np.full(inside.size, -1)
     positions[rows] = np.arange(rows.size)
-    cut = {id(operator): _rows_and_columns(operator, rows) for operator in everything.operators}
-    operators = tuple(cut[id(operator)] for operator in everything.operators)
-    links = tuple(cut[id(operator)] if id(operator) in cut else _rows(operator, rows) for operator in everything.links)
-    x, entries = everything.x, None
+    cut = {id(operator): _rows_and_columns(operator, rows) for operator in whole_graph.operators}
+    operators = tuple(cut[id(operator)] for operator in whole_graph.operators)
+    links = tuple(cut[id(operator)] if id(operator) in cut else _rows(operator, rows) for operator in whole_graph.links)
+    x, entries = whole_graph.x, None
     if isinstance(x, SparseOperator):
         counts = x.csr.row_counts.numpy()
         entries = torch.from_numpy(np.flatnonzero(np.repeat(inside, counts)))

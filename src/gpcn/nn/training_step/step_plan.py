@@ -33,8 +33,8 @@ class PassMemory:
 
     Attributes:
         hidden: the result of each feature layer, `[n, width]`.
-        product: `(X_T V)ᵀ`, `[powers * C, n]`.
-        standing: the same as `[powers, n, C]`.
+        product_t: `(X_T V)ᵀ`, `[powers * C, n]`.
+        product: the same as `[powers, n, C]`.
         powers: `X_T V_k + 1 b_k` of every power, `[n, C]`; Horner's rule leaves the logits in the first.
         every_power: all of them, `[powers, n, C]`.
         joined: the rows of a link term, `[n, C]`.
@@ -43,8 +43,8 @@ class PassMemory:
     def __init__(self, hidden: Sequence[Tensor], sizes: Sizes) -> None:
         count, like = hidden[-1].shape[0], hidden[-1]
         self.hidden = tuple(hidden)
-        self.product = like.new_empty(sizes.powers * sizes.classes, count)
-        self.standing = self.product.view(sizes.powers, sizes.classes, count).transpose(1, 2)
+        self.product_t = like.new_empty(sizes.powers * sizes.classes, count)
+        self.product = self.product_t.view(sizes.powers, sizes.classes, count).transpose(1, 2)
         self.every_power = like.new_empty(sizes.powers, count, sizes.classes)
         self.powers = self.every_power.unbind(0)
         self.joined = like.new_empty(count, sizes.classes)
@@ -54,8 +54,8 @@ class LossMemory:
     """What the loss of `count` training nodes writes, and the errors of all rows of the step behind it.
 
     Attributes:
-        chosen: logits of the training nodes, then their errors, `[n, C]`.
-        lying: the same as `[C, n]`: over few classes, many nodes at a time.
+        logits: of the training nodes, then their errors, `[n, C]`.
+        logits_t: the same as `[C, n]`: over few classes, many nodes at a time.
         logarithms: of the probabilities, then their errors, `[C, n]`.
         shares: what every node adds to the loss, by class, `[C, n]`.
         error: the gradient of the logits of all rows, `[rows, C]`, zero but for training nodes.
@@ -66,8 +66,8 @@ class LossMemory:
     """
 
     def __init__(self, count: int, rows: int, sizes: Sizes, like: Tensor) -> None:
-        self.chosen = like.new_empty(count, sizes.classes)
-        self.lying, self.logarithms, self.shares = (like.new_empty(sizes.classes, count) for _ in range(3))
+        self.logits = like.new_empty(count, sizes.classes)
+        self.logits_t, self.logarithms, self.shares = (like.new_empty(sizes.classes, count) for _ in range(3))
         self.error = like.new_zeros(rows, sizes.classes)
         self.stack = like.new_empty(rows, sizes.powers, sizes.classes)
         self.columns, self.flat = self.stack.unbind(1), self.stack.view(rows, -1)
@@ -110,24 +110,24 @@ class StepPlan:
 
 
 def plan_training_step(
-    everything: Region, sizes: Sizes, train: Tensor, judged: Tensor | None, drops: bool, like: Tensor
+    whole_graph: Region, sizes: Sizes, train: Tensor, judged: Tensor | None, drops: bool, like: Tensor
 ) -> StepPlan:
     """Which rows training computes, and which the nodes judged need, where that is a pass of its own.
 
     Args:
-        everything: the whole graph.
+        whole_graph: the whole graph.
         sizes: of the model.
         train: numbers of the training nodes.
         judged: numbers of the nodes whose logits are wanted (default: all).
         drops: whether training drops entries, so that evaluation is not the same pass.
         like: a tensor of the type of the weights.
     """
-    training = evaluation = everything
+    training = evaluation = whole_graph
     if drops:
-        training = region_around(train, everything, sizes.depths)
+        training = region_around(train, whole_graph, sizes.depths)
     if judged is not None:
         nodes = judged if drops else torch.cat([train, judged])
-        evaluation = region_around(nodes, everything, sizes.depths)
+        evaluation = region_around(nodes, whole_graph, sizes.depths)
         training = training if drops else evaluation
     both = stack_regions(training, evaluation, sum(sizes.widths)) if drops else None
     rows, evaluated = len(training), len(evaluation) if drops and both is None else 0
@@ -136,7 +136,7 @@ def plan_training_step(
     hidden = [like.new_empty(len(both or training), width) for width in sizes.widths]
     partial = judged is not None and evaluation.rows is not None
     dense = drops and both is None and not isinstance(training.x, SparseOperator)
-    nodes_and_classes = (len(everything), sizes.classes)
+    nodes_and_classes = (len(whole_graph), sizes.classes)
     return StepPlan(
         training,
         evaluation,
@@ -148,7 +148,7 @@ def plan_training_step(
         LossMemory(len(train), rows, sizes, like),
         tuple(part[:rows] for part in scratch),
         torch.empty_like(cast(Tensor, training.x)) if dense else None,
-        tuple(like.new_zeros(nodes_and_classes) for _ in everything.links),
+        tuple(like.new_zeros(nodes_and_classes) for _ in whole_graph.links),
         like.new_full(nodes_and_classes, torch.nan) if partial else None,
         like.new_empty(len(cast(Tensor, judged)), sizes.classes) if partial else None,
     )
