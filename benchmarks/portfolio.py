@@ -34,7 +34,7 @@ from gpcn import Graph, load
 from gpcn.errors import ConfigError
 from gpcn.paper import rows
 from gpcn.paper.evaluations import code_commit
-from gpcn.training.scores.metrics import gain
+from gpcn.tasks.metrics import oriented_score
 from gpcn.tuning.auto.candidates import Candidate, Store
 from gpcn.tuning.auto.config_neighbours import neighbouring_config
 from gpcn.tuning.auto.evaluation import Evaluation
@@ -107,7 +107,7 @@ def evaluate(dataset: str, entries: Sequence[Entry], seconds: float, table: Path
             if "epochs" in outcome:
                 candidate.judgements[holdout.name] = store.judgement(number, holdout.name)
                 best = candidate.best(graph, (holdout,))
-                sign = 1 if gain(graph.metric, 1.0) > 0 else -1
+                sign = 1 if oriented_score(graph.metric, 1.0) > 0 else -1
                 row["score"] = None if best is None else round(sign * best[0], 4)
             rows.write(table, COLUMNS, [row], KEY)
             print(dataset, entry.title, row.get("score"), f"{row['seconds']} s", flush=True)
@@ -131,7 +131,7 @@ def build(table: Sequence[dict[str, Any]], without: str | None = None, size: int
     entries: dict[str, Entry] = {}
     for row in used:
         index = titles.index(row["title"])
-        gains[index, graphs.index(row["dataset"])] = gain(row["metric"], float(row["score"]))
+        gains[index, graphs.index(row["dataset"])] = oriented_score(row["metric"], float(row["score"]))
         seconds[index] = max(seconds[index], float(row["seconds"]))
         directed = row["directed"] not in ("", "0", "False")
         entries[row["title"]] = Entry(row["title"], row["model"], json.loads(row["settings"]), directed)

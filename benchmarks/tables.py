@@ -27,7 +27,6 @@ from gpcn import Columns, Graph, SplitPlan, load
 from gpcn.data.presets import PRESETS, write_preset
 from gpcn.paper import rows
 from gpcn.paper.evaluations import code_commit
-from gpcn.training.scores.evaluation import evaluate
 from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "tables.csv"
@@ -82,7 +81,7 @@ def boosted_trees(graph: Graph) -> list[float | None]:
         model.fit(table[split.train], graph.labels[split.train])
         probabilities = np.zeros((split.test.size, graph.num_classes))
         probabilities[:, model.classes_] = model.predict_proba(table[split.test])
-        scores.append(evaluate(probabilities, graph.labels[split.test], graph.metric, graph.positive)["score"])
+        scores.append(graph.task.score(probabilities, graph.labels[split.test], graph.metric))
     return scores
 
 

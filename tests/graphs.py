@@ -111,7 +111,7 @@ def graph_with_few_positives(positives: int, others: int) -> Graph:
 
 def graph_with_one_class_in(role: str) -> Graph:
     """Two classes, but not among the nodes of `role`."""
-    graph = synthesize(nodes=80, classes=2, degree=4, splits=1).judged_by("roc_auc")
+    graph = synthesize(nodes=80, classes=2, degree=4, splits=1).with_metric("roc_auc")
     (split,) = graph.splits
     parts = {name: getattr(split, name) for name in ("train", "val", "test")}
     parts[role] = parts[role][graph.labels[parts[role]] == 0]
@@ -126,7 +126,7 @@ def graph_of_senders(nodes: int = 600) -> Graph:
     ends = np.stack([np.repeat(np.arange(nodes), sent), rng.integers(0, nodes, sent.sum())])
     features = np.concatenate([np.ones((nodes, 1)), rng.normal(size=(nodes, 3))], axis=1)
     graph = Graph.from_edges(ends, num_nodes=nodes, features=features, labels=labels, label_names=["no", "yes"])
-    return random_splits(graph.judged_by("average_precision"), count=1, seed=0)
+    return random_splits(graph.with_metric("average_precision"), count=1, seed=0)
 
 
 def graph_of_payments_by_sign(nodes: int = 600, payers: int = 5) -> Graph:

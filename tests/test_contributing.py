@@ -21,8 +21,9 @@ from gpcn import load, synthesize
 from gpcn.cli import app as application
 from gpcn.data.benchmarks import catalog
 from gpcn.nn import zoo
+from gpcn.tasks import metrics
+from gpcn.tasks.classification import Classification
 from gpcn.training.config import TrainConfig
-from gpcn.training.scores import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -68,15 +69,16 @@ def test_the_recipe_of_a_dataset_loads_from_a_mirror(monkeypatch: pytest.MonkeyP
 
 
 def test_the_recipe_of_a_metric_is_scikit_learns_and_the_same_for_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
-    definition = recipe("A metric")["DEFINITION"]
-    monkeypatch.setitem(metrics._DEFINITIONS, definition.name, definition)
+    monkeypatch.setattr(metrics, "_METRICS", dict(metrics._METRICS))
+    recipe("A metric")
+    task = Classification(2)
     generator = np.random.default_rng(0)
     logits, labels = generator.normal(size=(50, 2)), generator.integers(2, size=50)
     probabilities = torch.tensor(logits).softmax(1).numpy()
     expected = 2 * brier_score_loss(labels, probabilities[:, 1])  # theirs is of one of two classes
-    assert metrics.score(probabilities, labels, definition.name) == pytest.approx(expected)
-    assert metrics.tensor_score(torch.tensor(logits), torch.tensor(labels), definition.name) == pytest.approx(expected)
-    assert metrics.gain(definition.name, 0.1) > metrics.gain(definition.name, 0.2)
+    assert task.score(probabilities, labels, "brier") == pytest.approx(expected)
+    assert task.tensor_score(torch.tensor(logits), torch.tensor(labels), "brier") == pytest.approx(expected)
+    assert metrics.oriented_score("brier", 0.1) > metrics.oriented_score("brier", 0.2)
 
 
 def test_the_recipe_of_a_command_runs(

@@ -12,8 +12,8 @@ import pytest
 
 from gpcn import report, save, synthesize
 from gpcn.graph import Graph
-from gpcn.graph.metric_choice import default_metric
 from gpcn.splits import random_splits
+from gpcn.tasks.metric_choice import default_metric
 from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
 from gpcn.tuning.ledger import read_study_header

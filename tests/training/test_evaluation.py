@@ -6,8 +6,10 @@ import torch
 from sklearn import metrics
 
 from gpcn import ConfigError
-from gpcn.training.scores.evaluation import calibration_error, compare_pairs, evaluate, summarize
-from gpcn.training.scores.metrics import roc_area
+from gpcn.tasks.calibration import calibration_error
+from gpcn.tasks.class_metrics_on_tensors import roc_area
+from gpcn.tasks.classification import Classification
+from gpcn.training.scores.evaluation import compare_pairs, summarize
 
 RNG = np.random.default_rng(0)
 
@@ -15,7 +17,7 @@ RNG = np.random.default_rng(0)
 def test_measures_agree_with_scikit_learn() -> None:
     labels = RNG.integers(0, 3, 200)
     probabilities = RNG.dirichlet(np.ones(3), 200)
-    measures = evaluate(probabilities, labels, "accuracy")
+    measures = Classification(3).evaluate(probabilities, labels, "accuracy")
     predicted = probabilities.argmax(1)
     assert measures["accuracy"] == pytest.approx(metrics.accuracy_score(labels, predicted))
     assert measures["score"] == pytest.approx(100 * measures["accuracy"])
@@ -30,15 +32,17 @@ def test_the_area_under_the_curve_counts_ties_as_scikit_learn_does() -> None:
     labels = RNG.integers(0, 2, 300)
     scores = np.round(RNG.random(300), 1)
     expected = metrics.roc_auc_score(labels, scores)
-    assert evaluate(np.stack([1 - scores, scores], 1), labels, "roc_auc")["score"] == pytest.approx(100 * expected)
+    assert Classification(2).evaluate(np.stack([1 - scores, scores], 1), labels, "roc_auc")["score"] == pytest.approx(
+        100 * expected
+    )
     assert roc_area(torch.tensor(scores), torch.tensor(labels)).item() == pytest.approx(expected)
 
 
 def test_undefined_is_none_never_zero() -> None:
-    measures = evaluate(np.array([[0.9, 0.1, 0.0]] * 3), np.array([0, 0, 1]), "accuracy")
+    measures = Classification(3).evaluate(np.array([[0.9, 0.1, 0.0]] * 3), np.array([0, 0, 1]), "accuracy")
     assert measures["precision"] == [pytest.approx(2 / 3), None, None]
     assert measures["recall"] == [1.0, 0.0, None]
-    one = evaluate(np.array([[0.9, 0.1]] * 3), np.zeros(3, int), "roc_auc")
+    one = Classification(2).evaluate(np.array([[0.9, 0.1]] * 3), np.zeros(3, int), "roc_auc")
     assert one["score"] is None
     assert summarize([None, None]) == (None, None)
     assert summarize([50.0]) == (50.0, None)

@@ -14,7 +14,6 @@ from gpcn.training.pausable_training import PausableTraining, train_to_epoch
 from gpcn.training.probe import RULES, probe, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.runs.split_run import run_split
-from gpcn.training.scores.metrics import score
 
 GRAPH_OPTIONS = {"nodes": 200, "classes": 3, "degree": 6, "homophily": 0.05, "mixing": "ring", "splits": 1, "seed": 3}
 
@@ -39,9 +38,9 @@ class TestAgainstOthers:
         judged.run(1000)
         crossed = probe(graph, config, 0)
         labels = graph.labels[graph.splits[0].val]
-        parts = validation_halves(labels, 0, graph.metric, graph.positive)
+        parts = validation_halves(graph.task, labels, 0, graph.metric)
         for rule, choice in judged.chosen().items():
-            mean = np.mean([score(choice.crossed[part], labels[part], graph.metric) for part in parts])
+            mean = np.mean([graph.task.score(choice.crossed[part], labels[part], graph.metric) for part in parts])
             assert mean == pytest.approx(crossed[rule], abs=1e-3)
 
     def test_its_models_are_those_of_a_training(self, model: str, settings: dict[str, Any], graph: Graph) -> None:

@@ -15,6 +15,7 @@ import pytest
 from gpcn import load, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.files.sealed import FORMAT
+from gpcn.tasks.classification import Classification
 from gpcn.training import probe as probes
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import probe, validation_halves
@@ -128,7 +129,7 @@ def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
     graph = graph_with_few_positives(positives, others)
     labels = graph.labels[graph.splits[0].val]
     for number in range(20):
-        first, second = validation_halves(labels, number, "roc_auc")
+        first, second = validation_halves(Classification(2), labels, number, "roc_auc")
         assert {0, 1} == set(labels[first]) == set(labels[second])
         assert set(first) | set(second) == set(range(len(labels)))
     scores = probe(graph, TrainConfig.of("mlp", hidden=4, epochs=5), 0)
@@ -137,7 +138,7 @@ def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
 
 def test_halves_stay_what_they_were_where_they_can_be_scored() -> None:
     drawn = np.random.default_rng(3).permutation(11)
-    first, second = validation_halves(np.arange(11) % 2, 3, "accuracy")
+    first, second = validation_halves(Classification(2), np.arange(11) % 2, 3, "accuracy")
     np.testing.assert_array_equal(np.concatenate([first, second]), drawn)
     assert len(first) == 5
 

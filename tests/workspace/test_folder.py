@@ -13,7 +13,6 @@ import pytest
 
 import gpcn
 from gpcn.training.runs.run import Run
-from gpcn.training.scores.evaluation import evaluate
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan, Rung
 from gpcn.tuning.space import Space
@@ -98,7 +97,7 @@ def test_what_auto_chose_is_evaluated_as_an_average(chosen: gpcn.RunFolder, grap
     members = chosen.runs
     mean = np.mean([run.predictions(0) for run in members], axis=0)
     test = graph.splits[0].test
-    expected = evaluate(mean[test], graph.labels[test], graph.metric, graph.positive)
+    expected = graph.task.evaluate(mean[test], graph.labels[test], graph.metric)
     assert measures["test"]["score"] == pytest.approx(expected["score"])
     assert len(chosen.predict(unlabelled=True).nodes) == 80 - graph.labelled.size
 

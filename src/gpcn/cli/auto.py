@@ -133,9 +133,9 @@ def event_log() -> Callable[[str], None]:
 
 def print_choice(result: dict[str, Any], out: Path, note: str | None = None) -> None:
     """The result for people."""
-    from gpcn.training.scores.metrics import definition
+    from gpcn.tasks.metrics import find_metric
 
-    to, digits = console(), definition(result["metric"]).digits
+    to, digits = console(), find_metric(result["metric"]).digits
     mean, std = number_text(result["test_mean"], digits), number_text(result["test_std"], digits)
     spread = "" if result["test_std"] is None else f" ± {std}"
     to.print(f"chosen: {escaped(result['chosen'])}", highlight=False)

@@ -102,7 +102,6 @@ def _from_graph(
     from gpcn.data.load import load
     from gpcn.training.config import TrainConfig
     from gpcn.training.problem import Problem
-    from gpcn.training.scores.metrics import score
     from gpcn.training.trainer_choice import trainer_for
 
     graph = load(name, mirror=mirror)
@@ -115,7 +114,7 @@ def _from_graph(
     trainer.run()
     likely = trainer.best_logits().double().softmax(1).numpy()
     scores = {
-        role: score(likely[nodes], graph.labels[nodes], graph.metric, graph.positive)
+        role: graph.task.score(likely[nodes], graph.labels[nodes], graph.metric)
         for role, nodes in (("train", parts.train), ("test", parts.test))
     }
     sizes = {role: len(getattr(parts, role)) for role in ("train", "test")}

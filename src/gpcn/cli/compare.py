@@ -92,9 +92,9 @@ def compare(
 
 def print_comparison(comparison: dict[str, Any], note: str | None = None) -> None:
     """A row per model, best first, and what knowing only the class shares achieves."""
-    from gpcn.training.scores.metrics import definition
+    from gpcn.tasks.metrics import find_metric
 
-    to, metric = console(), definition(comparison["metric"])
+    to, metric = console(), find_metric(comparison["metric"])
     numeric = ("test", "val", "seconds", "parameters")
     rows = plain_table("model", *numeric, "against the best on validation", numeric=numeric)
     for row in comparison["models"]:

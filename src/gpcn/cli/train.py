@@ -165,9 +165,9 @@ def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
 
 def print_training_result(result: dict[str, Any], out: str | Path | None, note: str | None = None) -> None:
     """A row per split and the mean."""
-    from gpcn.training.scores.metrics import definition
+    from gpcn.tasks.metrics import find_metric
 
-    to, digits = console(), definition(result["metric"]).digits
+    to, digits = console(), find_metric(result["metric"]).digits
     rows = plain_table(
         "split", "test", "val", "epochs", "seconds", numeric=("split", "test", "val", "epochs", "seconds")
     )

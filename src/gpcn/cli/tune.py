@@ -195,9 +195,9 @@ def _report(study: dict[str, Any], folder: Path, json: bool) -> None:
     if json:
         print_json(study)
         return
-    from gpcn.training.scores.metrics import definition
+    from gpcn.tasks.metrics import find_metric
 
-    to, digits = console(), definition(study["metric"]).digits
+    to, digits = console(), find_metric(study["metric"]).digits
     states = ", ".join(f"{count} {state}" for state, count in study["states"].items() if count)
     to.print(
         f"{study['configurations']} of {study['space']:,} configurations ({states}), "

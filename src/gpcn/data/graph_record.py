@@ -20,7 +20,7 @@ from gpcn.files.schema import (
     text,
 )
 from gpcn.preparation.preparation import Preparation
-from gpcn.utils.types import METRICS
+from gpcn.tasks.metrics import metric_names
 
 _names = optional(list_of(name))
 _columns = fields(
@@ -55,7 +55,7 @@ _profile = fields(
 _graph = fields(
     {
         "name": name,
-        "metric": one_of(*METRICS),
+        "metric": one_of(*metric_names()),
         "fingerprint": text,
         "nodes": count(1),
         "features": count(),

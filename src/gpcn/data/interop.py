@@ -23,7 +23,7 @@ from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import Role
 from gpcn.utils.extras import require_library
 from gpcn.utils.tensors import as_array
-from gpcn.utils.types import ROLES, UNKNOWN, Metric
+from gpcn.utils.types import ROLES, UNKNOWN
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -60,7 +60,7 @@ def to_pyg(graph: Graph) -> Data:
     return data
 
 
-def from_pyg(data: Data | HeteroData, *, name: str = "graph", metric: Metric = "accuracy") -> Graph:
+def from_pyg(data: Data | HeteroData, *, name: str = "graph", metric: str = "accuracy") -> Graph:
     """A graph from a `Data`; `x` (dense or sparse), `edge_weight`, `y` and masks (`[N]` or `[N, S]`) are optional.
 
     A `HeteroData` with one type of nodes and several of edges becomes a graph with `relations`.
@@ -74,7 +74,7 @@ def from_pyg(data: Data | HeteroData, *, name: str = "graph", metric: Metric = "
     return Graph(adjacency=_links(data, nodes), **_node_fields(data, nodes), name=name, metric=metric, notes=notes)
 
 
-def _from_hetero(data: HeteroData, name: str, metric: Metric) -> Graph:
+def _from_hetero(data: HeteroData, name: str, metric: str) -> Graph:
     if len(data.node_types) != 1:
         raise DataError(
             f"the HeteroData has {len(data.node_types)} types of nodes ({', '.join(map(str, data.node_types))}); "

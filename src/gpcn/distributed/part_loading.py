@@ -17,6 +17,7 @@ from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn.engine.operator import SparseOperator
+from gpcn.tasks.classification import Classification
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 
@@ -45,7 +46,7 @@ def build_part_problem(
         num_features=int(graph_record["features"]),
         num_classes=int(graph_record["classes"]),
         metric=str(graph_record["metric"]),
-        positive=graph_record["positive"],
+        task=Classification(int(graph_record["classes"]), graph_record["positive"]),
     )
     offsets = manifest.ranges()
     links = PartAdjacency(data.links, data.relations, workers, offsets, direction=config["direction"])

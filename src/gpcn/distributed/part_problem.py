@@ -17,6 +17,7 @@ from gpcn.nn.bank_model import BankModel
 from gpcn.nn.engine.polynomial import choose_order
 from gpcn.nn.engine.randomness import RowRange, building_for_rows, drawing_from
 from gpcn.nn.layers import Linear
+from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
 
@@ -44,7 +45,7 @@ class PartGraph:
     num_features: int
     num_classes: int
     metric: str
-    positive: int | None
+    task: Task
 
 
 @dataclass(frozen=True, kw_only=True)

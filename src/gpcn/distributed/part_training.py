@@ -31,7 +31,6 @@ from gpcn.training import checkpoint
 from gpcn.training.loop import TrainingLoop
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.split_run import write_epoch_history
-from gpcn.training.scores.evaluation import evaluate
 from gpcn.training.trainer import Trainer
 from gpcn.utils.types import ROLES
 
@@ -142,7 +141,7 @@ def _metrics(problem: PartProblem, split: PartSplit, probabilities: Tensor) -> d
     for role in ROLES:
         nodes = torch.from_numpy(getattr(split, role))
         rows, labels = workers.gather(probabilities[nodes]), workers.gather(problem.labels[nodes])
-        metrics[role] = evaluate(rows.numpy(), labels.numpy(), graph.metric, graph.positive)
+        metrics[role] = graph.task.evaluate(rows.numpy(), labels.numpy(), graph.metric)
     return metrics
 
 

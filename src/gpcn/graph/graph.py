@@ -13,12 +13,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from gpcn.errors import DataError
-from gpcn.graph import metric_choice, validation
+from gpcn.graph import validation
 from gpcn.graph.validation import edges_to_adjacency
-from gpcn.utils.types import METRICS, ROLES, UNKNOWN, FloatMatrix, IntVector, Metric, SparseMatrix
+from gpcn.tasks import metric_choice
+from gpcn.tasks.metrics import metric_names
+from gpcn.utils.types import ROLES, UNKNOWN, FloatMatrix, IntVector, SparseMatrix
 
 if TYPE_CHECKING:
     from gpcn.preparation.preparation import Preparation
+    from gpcn.tasks.task import Task
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,7 +93,7 @@ class Graph:
     labels: IntVector
     splits: tuple[Split, ...] = ()
     name: str = "graph"
-    metric: Metric = "accuracy"
+    metric: str = "accuracy"
     node_ids: Sequence[str] | None = None
     label_names: Sequence[str] | None = None
     feature_names: Sequence[str] | None = None
@@ -117,8 +120,8 @@ class Graph:
         validation.check_graph_names("label_names", self.label_names, self.num_classes)
         validation.check_graph_names("feature_names", self.feature_names, self.num_features)
         validation.check_graph_splits(self.splits, self.labels)
-        if self.metric not in METRICS:
-            raise DataError(f"metric {self.metric!r} is unknown; expected one of {', '.join(METRICS)}")
+        if self.metric not in metric_names():
+            raise DataError(f"metric {self.metric!r} is unknown; expected one of {', '.join(metric_names())}")
 
     @classmethod
     def from_edges(
@@ -155,6 +158,13 @@ class Graph:
         return metric_choice.positive_class(self.labels, self.num_classes)
 
     @cached_property
+    def task(self) -> Task:
+        """What is asked of a node."""
+        from gpcn.tasks.classification import Classification  # needs PyTorch, which reading a graph does not
+
+        return Classification(self.num_classes, self.positive)
+
+    @cached_property
     def directed(self) -> bool:
         """Whether some edge lacks its mirror image (of the same weight)."""
         return bool((self.adjacency != self.adjacency.T).nnz)
@@ -186,7 +196,7 @@ class Graph:
         """The positions of the nodes whose label is known."""
         return np.flatnonzero(self.labels != UNKNOWN)
 
-    def judged_by(self, metric: Metric) -> Graph:
+    def with_metric(self, metric: str) -> Graph:
         """The same graph with another metric; a note on why the first was used is left out."""
         if metric == self.metric:
             return self

@@ -11,13 +11,13 @@ from gpcn.report.figures import Figure, Trace, rounded_values
 from gpcn.report.materials import AutoMaterial
 from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
-from gpcn.training.scores.metrics import definition
+from gpcn.tasks.metrics import find_metric
 
 
 def auto_section(material: AutoMaterial) -> Markup:
     """The section of one choice."""
     choice = material.choice
-    metric = definition(choice["metric"])
+    metric = find_metric(choice["metric"])
     tried = choice.get("tried") or []
     sentences = [text[:1].upper() + text[1:] + "." for text in choice["why"]]
     return render_template(

@@ -10,7 +10,7 @@ from gpcn.report.figures import Figure, Trace, category_axis, chart_height, roun
 from gpcn.report.materials import ComparisonMaterial
 from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
-from gpcn.training.scores.metrics import definition
+from gpcn.tasks.metrics import find_metric
 
 LEVEL = 0.05
 APART = 0.16  # of a row's height, so that the mean hides no split
@@ -27,7 +27,8 @@ def comparison_section(material: ComparisonMaterial) -> Markup:
         comparison=comparison,
         metric=comparison["metric"].replace("_", " "),
         best=best and best["model"],
-        score=best and mean_and_deviation(best["test_mean"], best["test_std"], definition(comparison["metric"]).digits),
+        score=best
+        and mean_and_deviation(best["test_mean"], best["test_std"], find_metric(comparison["metric"]).digits),
         splits=max(len(row["splits"]) for row in comparison["models"]),
         worse=_significant(comparison, -1),
         better=_significant(comparison, 1),
@@ -45,7 +46,7 @@ def _is_idle(row: dict[str, Any]) -> bool:
 
 def _significant(comparison: dict[str, Any], sign: int) -> list[str]:
     """The models that are clearly better (`sign` 1) or worse (-1) than the best on validation."""
-    direction = sign * definition(comparison["metric"]).sign
+    direction = sign * find_metric(comparison["metric"]).sign
 
     def clear(row: dict[str, Any]) -> bool:
         paired = row["against_best"]
@@ -56,7 +57,7 @@ def _significant(comparison: dict[str, Any], sign: int) -> list[str]:
 
 
 def _scores(comparison: dict[str, Any]) -> Figure:
-    rows, metric = comparison["models"], definition(comparison["metric"])
+    rows, metric = comparison["models"], find_metric(comparison["metric"])
     dots: Trace = {"x": [], "y": [], "hovertext": []}
     for index, row in enumerate(rows):
         for split in row["splits"]:
@@ -104,7 +105,7 @@ def _differences(comparison: dict[str, Any]) -> list[Figure]:
     ]
     if not rows:
         return []
-    pairs, metric = [row["against_best"] for row in rows], definition(comparison["metric"])
+    pairs, metric = [row["against_best"] for row in rows], find_metric(comparison["metric"])
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",
@@ -143,7 +144,7 @@ def _reach(pair: dict[str, float], digits: int) -> str:
 
 
 def _table(comparison: dict[str, Any], kinds: dict[str, str]) -> Table:
-    cells, digits = [], definition(comparison["metric"]).digits
+    cells, digits = [], find_metric(comparison["metric"]).digits
     for row in comparison["models"]:
         pair, name = row["against_best"], row["model"]
         undefined = pair is None or pair["p"] is None

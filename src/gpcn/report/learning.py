@@ -10,14 +10,14 @@ from typing import Any
 from gpcn.errors import CheckpointError
 from gpcn.report.figures import Figure, Trace, rounded_values
 from gpcn.report.palette import series_colour
+from gpcn.tasks.metrics import Metric
 from gpcn.training.runs.run import Run
-from gpcn.training.scores.metrics import MetricDefinition
 
 POINTS = 300
 
 
 def learning_curves(
-    run: Run, splits: list[dict[str, Any]], metric: MetricDefinition, majority: float | None = None
+    run: Run, splits: list[dict[str, Any]], metric: Metric, majority: float | None = None
 ) -> list[Figure]:
     """Two charts, of losses and of the validation score, with what the `majority` has as a line."""
     losses: list[Trace] = []

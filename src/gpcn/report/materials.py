@@ -14,6 +14,7 @@ from gpcn.data.load import load
 from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
 from gpcn.explanation import can_be_explained
 from gpcn.graph import Graph
+from gpcn.tasks.metrics import oriented_score
 from gpcn.theory.document import TheoryDocument
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.folders import is_run, runs_in
@@ -21,7 +22,6 @@ from gpcn.training.runs.graph_source import reload_graph, source_of
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import graph_names_digest
 from gpcn.training.scores.compared_runs import read_comparison
-from gpcn.training.scores.metrics import gain
 from gpcn.tuning import require_search
 from gpcn.tuning.auto import members, read_choice
 
@@ -185,7 +185,9 @@ def _read_comparison(path: str, context: PageContext) -> list[Any]:
     if not can_be_explained(best.run):  # then the best of those that say which signal carries them, too
         explainable = [run for run in runs if can_be_explained(run.run)]
         shown += (
-            [max(explainable, key=lambda run: gain(table["metric"], run.result["val_mean"]))] if explainable else []
+            [max(explainable, key=lambda run: oriented_score(table["metric"], run.result["val_mean"]))]
+            if explainable
+            else []
         )
     return [
         *context.not_yet_shown(first.graph),

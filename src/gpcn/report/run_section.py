@@ -18,10 +18,10 @@ from gpcn.report.ranking import pooled_test_predictions, ranking_curves
 from gpcn.report.signal import signal_account
 from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
+from gpcn.tasks.calibration import calibration_error, confidence_bins
+from gpcn.tasks.metrics import find_metric
 from gpcn.training.runs.run import Run
 from gpcn.training.scores.comparison import majority_result
-from gpcn.training.scores.evaluation import calibration_error, confidence_bins
-from gpcn.training.scores.metrics import definition
 
 
 def run_section(material: RunMaterial) -> Markup:
@@ -31,16 +31,16 @@ def run_section(material: RunMaterial) -> Markup:
     figures = [_confusion(confusion, run.label_names())]
     if material.graph is not None:
         figures += [_reliability(run, material.graph), *ranking_curves(run, material.graph)]
-    majority = majority_result([result], result["metric"], run.positive())
+    majority = majority_result([result], result["metric"], run.task())
     return render_template(
         "run.html",
         result=result,
         settings=_settings(run),
         tiles=_tiles(result, majority),
-        learning=learning_curves(run, result["splits"], definition(result["metric"]), majority["val_mean"]),
+        learning=learning_curves(run, result["splits"], find_metric(result["metric"]), majority["val_mean"]),
         figures=figures,
         classes=_classes(confusion, run.label_names()),
-        splits=_splits(result["splits"], definition(result["metric"]).digits),
+        splits=_splits(result["splits"], find_metric(result["metric"]).digits),
         signal=signal_account(material),
         features=importance_figures(material),
         first=first_look(material),
@@ -52,7 +52,7 @@ def _tiles(result: dict[str, Any], majority: dict[str, Any]) -> list[tuple[str, 
     splits = result["splits"]
     epochs = [split["epochs"] for split in splits]
     mixes = [split["mix"] for split in splits if split["mix"] is not None]
-    metric = definition(result["metric"])
+    metric = find_metric(result["metric"])
     deviation = "" if result["test_std"] is None else f"± {result['test_std']:.{metric.digits}f} over splits; "
     tiles = [
         ("test", mean_and_deviation(result["test_mean"], None, metric.digits), f"{deviation}{metric.axis}"),

@@ -13,7 +13,7 @@ from gpcn.report.figures import Figure, Trace, category_axis, chart_height, roun
 from gpcn.report.materials import StudyMaterial
 from gpcn.report.tables import Cell, Table, number_cell
 from gpcn.report.templating import render_template
-from gpcn.training.scores.metrics import definition
+from gpcn.tasks.metrics import find_metric
 
 MOST_AXES = 8
 MOST_LINES = 300
@@ -40,7 +40,7 @@ def study_section(material: StudyMaterial) -> Markup:
         tiles=_tiles(summary),
         figures=figures,
         wide=[wide] if wide is not None else [],
-        best=_best(summary["best"], definition(summary["metric"]).digits) if summary["best"] else None,
+        best=_best(summary["best"], find_metric(summary["metric"]).digits) if summary["best"] else None,
         diverged=_diverged(summary["diverged"]),
         notes=material.notes,
     )
@@ -57,7 +57,7 @@ def _nothing_yet(summary: dict[str, Any]) -> str:
 def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Those tried are those that ended and those that have a score but go on; what was only proposed is not tried."""
     states = summary["states"]
-    metric = definition(summary["metric"])
+    metric = find_metric(summary["metric"])
     score = f"{summary['best'][0]['score']:.{metric.digits}f}" if summary["best"] else "–"
     ended = summary["configurations"] - states["running"]
     unfinished = sum(row["state"] == "running" and row["score"] is not None for row in summary["history"])
@@ -76,7 +76,7 @@ def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _progress(summary: dict[str, Any], height: int = 320) -> Figure:
-    history, metric = summary["history"], definition(summary["metric"])
+    history, metric = summary["history"], find_metric(summary["metric"])
     traces: list[Trace] = []
     for state, (colour, meaning) in STATES.items():
         in_state = [row for row in history if row["state"] == state and row["score"] is not None]
@@ -136,7 +136,7 @@ def _coordinates(summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]
     axes = _axes(summary, dimensions, rows)
     if len(rows) < 2 or not axes:
         return None
-    metric = definition(summary["metric"])
+    metric = find_metric(summary["metric"])
     rows = sorted(rows, key=lambda row: metric.sign * row["score"])[-MOST_LINES:]
     low, high = rows[0]["score"], rows[-1]["score"]
     positions = list(range(len(axes) + 1))

@@ -18,9 +18,10 @@ from torch import Tensor
 from gpcn.errors import CheckpointError, TrainingError
 from gpcn.graph import Split
 from gpcn.nn import NodeClassifier
+from gpcn.tasks.metrics import find_metric
+from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
-from gpcn.training.scores.metrics import definition, tensor_score
 
 HISTORY = ("epoch", "train_loss", "val_loss", "val_score")
 
@@ -94,7 +95,7 @@ class TrainingLoop(ABC):
         self.logits = logits
         graph = self.problem.graph
         workers = self.problem.workers
-        judged = loss_and_score(workers.gather(logits[self.val]), self.val_labels, graph.metric, graph.positive)
+        judged = loss_and_score(graph.task, workers.gather(logits[self.val]), self.val_labels, graph.metric)
         train_loss, val_loss, score = torch.stack([loss.detach(), *judged]).tolist()
         train_loss = workers.total(train_loss)
         wrong = next((value for value in (train_loss, val_loss) if not math.isfinite(value)), None)
@@ -104,11 +105,11 @@ class TrainingLoop(ABC):
                 "lower lr or gamma"
             )
         if self.config["select"] == "metric" and not math.isfinite(score):
-            title = definition(graph.metric).title
+            title = find_metric(graph.metric).title
             raise TrainingError(f"the validation nodes are all of one class, so {title} cannot choose; use select=loss")
         self.history.append((self.epoch, train_loss, val_loss, score))
         by_loss = self.config["select"] == "loss"
-        return float(val_loss if by_loss else -definition(graph.metric).sign * score)
+        return float(val_loss if by_loss else -find_metric(graph.metric).sign * score)
 
     def _progress(self) -> str:
         """How far it is, as JSON."""
@@ -134,11 +135,11 @@ def checkpoint_misfit(error: Exception) -> CheckpointError:
     return CheckpointError(f"the checkpoint does not fit this model and configuration: {error}")
 
 
-def loss_and_score(logits: Tensor, labels: Tensor, metric: str, positive: int | None = None) -> tuple[Tensor, Tensor]:
+def loss_and_score(task: Task, logits: Tensor, labels: Tensor, metric: str) -> tuple[Tensor, Tensor]:
     """Cross-entropy, and the metric as a share of one (the log loss in nats)."""
     logarithms = torch.log_softmax(logits.T.contiguous(), dim=0)  # [C, n]: several times as fast as along short rows
     loss = F.nll_loss(logarithms.T, labels)
-    return loss, tensor_score(logits, labels, metric, positive)
+    return loss, task.tensor_score(logits, labels, metric)
 
 
 def _class_weights(problem: Problem, train: Tensor) -> Tensor:

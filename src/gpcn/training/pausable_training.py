@@ -24,12 +24,12 @@ from gpcn.errors import TrainingError
 from gpcn.graph import Split
 from gpcn.nn import zoo
 from gpcn.nn.engine.memory import reuse_freed_memory
+from gpcn.tasks.metrics import find_metric
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import TrainingLoop, checkpoint_misfit, loss_and_score
 from gpcn.training.probe import RULES, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.round_trainer import RoundTrainer
-from gpcn.training.scores.metrics import definition
 from gpcn.training.trainer import Trainer
 
 Probabilities = npt.NDArray[np.float32]
@@ -54,7 +54,7 @@ class _TwoRules(Trainer):
     def _remember(self, value: float, buffers: list[Tensor]) -> None:
         super()._remember(value, buffers)
         untrained = self.epoch == 0 and self.parameters
-        score = -definition(self.problem.graph.metric).sign * self.history[-1][3]
+        score = -find_metric(self.problem.graph.metric).sign * self.history[-1][3]
         if score < self.metric_value and not untrained:
             self.metric_value, self.metric_epoch = score, self.epoch
             self._copy(self.metric_best, self.parameters)
@@ -131,7 +131,7 @@ class PausableTraining:
         kind = RoundTrainer if zoo.entry(config.model).fits_itself else _TwoRules
         self.loop: TrainingLoop = kind(problem, config, split, number)
         self.problem, self.config, graph = problem, config, problem.graph
-        parts = validation_halves(graph.labels[split.val], number, graph.metric, graph.positive)
+        parts = validation_halves(graph.task, graph.labels[split.val], number, graph.metric)
         self.halves = [torch.from_numpy(part) for part in parts]
         self.best = {(rule, half): _Best() for rule in RULES for half in (0, 1)}
         self.improved = dict.fromkeys(RULES, 0)
@@ -166,13 +166,13 @@ class PausableTraining:
         if self.loop.epoch < 2 and learns:  # as it was drawn
             return
         graph, logits = self.problem.graph, self.loop.logits[self.loop.val]
-        sign = definition(graph.metric).sign
+        sign = find_metric(graph.metric).sign
         _, _, loss, score = self.loop.history[-1]
         for rule, value in zip(RULES, (loss, -sign * score), strict=True):
             if value < self.values[rule]:
                 self.values[rule], self.improved[rule] = value, self.loop.epoch
         for half, nodes in enumerate(self.halves):
-            judged = loss_and_score(logits[nodes], self.loop.val_labels[nodes], graph.metric, graph.positive)
+            judged = loss_and_score(graph.task, logits[nodes], self.loop.val_labels[nodes], graph.metric)
             for rule, value in zip(RULES, (float(judged[0]), -sign * float(judged[1])), strict=True):
                 best = self.best[rule, half]
                 if value < best.value or best.logits is None:

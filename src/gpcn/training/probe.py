@@ -18,10 +18,11 @@ import torch.nn.functional as F
 
 from gpcn.graph import Graph
 from gpcn.nn.engine.memory import reuse_freed_memory
+from gpcn.tasks.metrics import find_metric
+from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import loss_and_score
 from gpcn.training.problem import Problem
-from gpcn.training.scores.metrics import check_metric_can_choose, definition, metric_is_defined
 from gpcn.training.trainer_choice import trainer_for
 
 RULES = ("loss", "metric")
@@ -46,12 +47,10 @@ def probe(
     reuse_freed_memory()
     problem = problem or Problem.of(graph, config)
     split = graph.splits[number]
-    check_metric_can_choose(
-        graph.labels[split.val], graph.metric, graph.positive, f"the validation nodes of split {number}"
-    )
+    graph.task.check_can_choose(graph.labels[split.val], graph.metric, f"the validation nodes of split {number}")
     trainer = trainer_for(problem, config, split, number)
-    first, second = validation_halves(graph.labels[split.val], number, graph.metric, graph.positive)
-    metric = definition(graph.metric)
+    first, second = validation_halves(graph.task, graph.labels[split.val], number, graph.metric)
+    metric = find_metric(graph.metric)
     order = trainer.val[torch.from_numpy(np.concatenate([first, second]))]
     block = max(1, MOST_KEPT // max(1, len(order) * graph.num_classes))
     test = torch.tensor(split.test, device=problem.device)
@@ -71,23 +70,23 @@ def probe(
         logits = trainer.logits
         seen.append(logits[order])
         if len(seen) == block:
-            judged.append(_of_halves(torch.stack(seen), labels[order], len(first), graph.metric, graph.positive))
+            judged.append(_of_halves(graph.task, torch.stack(seen), labels[order], len(first), graph.metric))
             seen.clear()
         _, _, loss, score = trainer.history[-1]
         for rule, value in zip(RULES, (loss, -metric.sign * score), strict=True):
             if value < best[rule]:
                 best[rule], last_improvement[rule] = value, trainer.epoch
                 if with_test:
-                    judgement = loss_and_score(logits[test], labels[test], graph.metric, graph.positive)
+                    judgement = loss_and_score(graph.task, logits[test], labels[test], graph.metric)
                     tests[rule] = metric.scale * float(judgement[1])
     if seen:
-        judged.append(_of_halves(torch.stack(seen), labels[order], len(first), graph.metric, graph.positive))
+        judged.append(_of_halves(graph.task, torch.stack(seen), labels[order], len(first), graph.metric))
     scores: dict[str, Any] = {**crossed(np.concatenate(judged), graph.metric), "epochs": trainer.epoch}
     return scores | {"test": tests} if with_test else scores
 
 
 def validation_halves(
-    labels: npt.NDArray[Any], number: int, metric: str, positive: int | None = None
+    task: Task, labels: npt.NDArray[Any], number: int, metric: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Positions of the validation nodes, in two halves drawn at random.
 
@@ -98,14 +97,12 @@ def validation_halves(
     drawn = np.random.default_rng(number).permutation(size)
     dealt = drawn[np.argsort(labels[drawn], kind="stable")]
     for first, second in ((drawn[: size // 2], drawn[size // 2 :]), (dealt[::2], dealt[1::2])):
-        if all(metric_is_defined(labels[half], metric, positive) for half in (first, second)):
+        if all(task.is_defined(labels[half], metric) for half in (first, second)):
             return first, second
     return drawn, drawn
 
 
-def _of_halves(
-    logits: torch.Tensor, labels: torch.Tensor, middle: int, metric: str, positive: int | None = None
-) -> Rows:
+def _of_halves(task: Task, logits: torch.Tensor, labels: torch.Tensor, middle: int, metric: str) -> Rows:
     """Loss and score of either half, `[epochs, 4]`, from logits `[epochs, n, C]`: all epochs at once, for an epoch of a
     small graph takes no longer than a few of these operations."""
     columns = []
@@ -119,7 +116,7 @@ def _of_halves(
         elif metric == "log_loss":
             scores = losses
         else:
-            scores = torch.stack([loss_and_score(epoch, truth, metric, positive)[1] for epoch in guesses])
+            scores = torch.stack([loss_and_score(task, epoch, truth, metric)[1] for epoch in guesses])
         columns += [losses, scores]
     return torch.stack(columns, 1).double().numpy()
 
@@ -127,7 +124,7 @@ def _of_halves(
 def crossed(seen: Rows, metric: str = "accuracy") -> dict[str, float]:
     """From rows of (loss, score) of one half and of the other, the score of each at the epoch the other chooses."""
     (first_loss, first_score, second_loss, second_score) = seen.T
-    sign, half = definition(metric).sign, definition(metric).scale / 2
+    sign, half = find_metric(metric).sign, find_metric(metric).scale / 2
     by_first, by_second = (sign * first_score).argmax(), (sign * second_score).argmax()
     return {
         "loss": half * float(second_score[first_loss.argmin()] + first_score[second_loss.argmin()]),

@@ -23,6 +23,7 @@ from gpcn.data.graph_record import SOURCE
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
 from gpcn.files.schema import count, list_of, number, optional, record
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.tasks.metrics import metric_names
 from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
 from gpcn.tuning.lease import Lease, leased_study
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
@@ -31,7 +32,6 @@ from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
 from gpcn.tuning.storage import open_storage, sqlite_file, storage_errors, storage_location
 from gpcn.tuning.tasks import Outcome, Task
-from gpcn.utils.types import METRICS
 
 ENDS = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "diverged": TrialState.FAIL}
 EVALUATION = "evaluation:"
@@ -252,6 +252,6 @@ def _check_header(header: dict[str, Any]) -> None:
         space.config(point)
     if not all(isinstance(graph_record[name], str) for name in ("name", "fingerprint", "metric")):
         raise ValueError("it does not say what graph it is about")
-    if graph_record["metric"] not in METRICS:
+    if graph_record["metric"] not in metric_names():
         raise ValueError(f"its metric {graph_record['metric']!r} is unknown")
     SOURCE(graph_record.get("source"), "graph.source")

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from gpcn.errors import ConfigError
+from gpcn.tasks.metrics import oriented_score
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import RULES
-from gpcn.training.scores.metrics import gain
 from gpcn.tuning.tasks import Outcome, Task, evaluation_key
 
 State = Literal["running", "complete", "pruned", "diverged"]
@@ -105,7 +105,9 @@ class Trial:
         recorded = [outcome for outcome in outcomes if outcome is not None]
         if len(recorded) < len(outcomes) or any("failed" in outcome for outcome in recorded):
             return None
-        means = {rule: gain(self.metric, float(np.mean([outcome[rule] for outcome in recorded]))) for rule in RULES}
+        means = {
+            rule: oriented_score(self.metric, float(np.mean([outcome[rule] for outcome in recorded]))) for rule in RULES
+        }
         rule = max(RULES, key=lambda name: means[name])
         return means[rule], rule
 

@@ -15,7 +15,7 @@ from typing import Any
 from gpcn.errors import ConfigError
 from gpcn.files.locking import locked_folder
 from gpcn.graph import Graph
-from gpcn.training.scores.metrics import check_metric_can_choose, definition
+from gpcn.tasks.metrics import find_metric
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.ledger import Ledger
@@ -45,7 +45,7 @@ def study_header(
     for number in sorted({number for rung in plan.rungs for number in rung.splits}):
         if number < len(graph.splits):
             labels, whose = graph.labels[graph.splits[number].val], f"the validation nodes of split {number}"
-            check_metric_can_choose(labels, graph.metric, graph.positive, whose)
+            graph.task.check_can_choose(labels, graph.metric, whose)
     return {
         "graph": {"name": graph.name, "fingerprint": graph.fingerprint(), "metric": graph.metric, "source": source},
         "space": space.describe(),
@@ -143,7 +143,7 @@ def best(ledger: Ledger) -> list[tuple[Trial, float, str]]:
     """Trials with their score and rule, those that came furthest first, then the best; none that failed."""
     scored = [(trial, *reached) for trial in ledger.trials if (reached := trial.furthest(ledger.plan)) is not None]
     scored.sort(key=lambda row: (-row[1], -row[2], row[0].number))
-    sign = definition(ledger.metric).sign
+    sign = find_metric(ledger.metric).sign
     return [(trial, sign * gain, rule) for trial, _, gain, rule in scored]
 
 

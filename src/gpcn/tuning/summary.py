@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState, create_trial
 
-from gpcn.training.scores.metrics import definition
+from gpcn.tasks.metrics import find_metric
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import optuna_distributions
 from gpcn.tuning.study import best
@@ -43,7 +43,7 @@ def describe_study(ledger: Ledger, top: int = 10) -> dict[str, Any]:
 def study_score_history(ledger: Ledger) -> list[dict[str, Any]]:
     """The score of every configuration in the order they were proposed, and the best of the furthest so far."""
     rows: list[dict[str, Any]] = []
-    top, sign = None, definition(ledger.metric).sign
+    top, sign = None, find_metric(ledger.metric).sign
     for trial in ledger.trials:
         if trial.state == "complete" and trial.value is not None and (top is None or trial.value > top):
             top = trial.value

@@ -124,9 +124,9 @@ class Evaluator:
 def _checked(scores: Outcome, task: Task, metric: str) -> Outcome:
     """Nothing that is no number gets into a study: without a score it has failed, a test score may be undefined."""
     if not (math.isfinite(scores["loss"]) and math.isfinite(scores["metric"])):
-        from gpcn.training.scores.metrics import definition
+        from gpcn.tasks.metrics import find_metric
 
-        title = definition(metric).title
+        title = find_metric(metric).title
         raise TrainingError(
             f"the validation nodes of split {task.split} have no score: all of one class, where {title} needs two"
         )

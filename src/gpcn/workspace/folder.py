@@ -216,7 +216,7 @@ class RunFolder:
     def evaluate(self, split: int | None = None) -> dict[str, Any]:
         """Scores: without a `split` the summary over splits, of a comparison its table, of a study its best.
 
-        With one, all measures (`training.scores.evaluation.evaluate`) of its `train`, `val` and `test` nodes.
+        With one, all measures (`tasks.classification.Classification.evaluate`) of its `train`, `val` and `test` nodes.
         """
         if split is None:
             return self._summary()

@@ -11,7 +11,6 @@ import numpy as np
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.training.runs.run import Run
-from gpcn.training.scores.evaluation import evaluate
 from gpcn.utils.types import ROLES
 
 
@@ -31,6 +30,5 @@ def folder_scores_on_split(judged: Sequence[Run], split: int, graph: Callable[[]
         raise ConfigError(f"{current.name} has changed since {path} was trained, so it cannot judge; train again")
     parts = {role: getattr(current.splits[split], role) for role in ROLES}
     return {
-        role: evaluate(likely[part], current.labels[part], current.metric, current.positive)
-        for role, part in parts.items()
+        role: current.task.evaluate(likely[part], current.labels[part], current.metric) for role, part in parts.items()
     }

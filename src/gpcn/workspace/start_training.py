@@ -25,7 +25,6 @@ from gpcn.tuning.budget import read_seconds
 from gpcn.tuning.executors import Executor
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
-from gpcn.utils.types import Metric
 from gpcn.workspace.folder import RunFolder
 
 GRAPH_FILE = "graph.npz"
@@ -39,7 +38,7 @@ def compare(
     out: str | Path | None = None,
     plan: SplitPlan | None = None,
     splits: Sequence[int] | None = None,
-    metric: Metric | None = None,
+    metric: str | None = None,
     seed: int = 0,
     jobs: int | None = 1,
     device: str = "auto",
@@ -86,7 +85,7 @@ def auto(
     out: str | Path | None = None,
     plan: SplitPlan | None = None,
     splits: Sequence[int] | None = None,
-    metric: Metric | None = None,
+    metric: str | None = None,
     seed: int = 0,
     jobs: int | None = 1,
     refit: bool = False,
@@ -140,7 +139,7 @@ def _prepared(
     graph: Graph | str | Path,
     folder: Path,
     plan: SplitPlan | None,
-    metric: Metric | None,
+    metric: str | None,
     seed: int,
     mirror: str | Path | None,
 ) -> tuple[Graph, dict[str, Any]]:
@@ -153,7 +152,7 @@ def _prepared(
     if plan is not None:
         loaded = apply_split_plan(loaded, plan, source)
     if metric is not None:
-        loaded = loaded.judged_by(metric)
+        loaded = loaded.with_metric(metric)
     if isinstance(graph, Graph):
         return loaded, _keep_graph(loaded, folder)
     planned = {} if plan is None else {"splits": plan.to_json()}

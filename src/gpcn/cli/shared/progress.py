@@ -25,8 +25,8 @@ from rich.text import Text
 
 from gpcn.cli.shared.output import escaped, plain_table
 from gpcn.paper.evaluations import Question
+from gpcn.tasks.metrics import find_metric
 from gpcn.training.processes.parallel import Tick
-from gpcn.training.scores.metrics import definition
 
 SHOWN = 5  # of the best configurations
 BETWEEN = 0.5  # seconds, at least, from one table to the next
@@ -60,7 +60,7 @@ def training_progress(title: str, metric: str) -> Iterator[Callable[[Tick], None
             yield None
             return
         tasks: dict[int, TaskID] = {}
-        judged = definition(metric)
+        judged = find_metric(metric)
 
         def tick(news: Tick) -> None:
             split, epoch, epochs, loss, score = news
@@ -133,7 +133,7 @@ def _standing(ledger: Any) -> Table:
     """The best so far, and how far each came."""
     from gpcn.tuning.study import best
 
-    digits = definition(ledger.metric).digits
+    digits = find_metric(ledger.metric).digits
     rows = plain_table("best so far", "val", "splits", "settings", numeric=("val", "splits"))
     for trial, score, _ in best(ledger)[:SHOWN]:
         settings = {name: trial.config[name] for name in ledger.space.choices[trial.config.model]}

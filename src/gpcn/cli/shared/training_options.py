@@ -14,8 +14,8 @@ from gpcn.data.apply_split_plan import apply_split_plan
 from gpcn.data.split_plan import MOST_SPLITS, SplitPlan, default_split_plan
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.graph.metric_choice import default_metric
-from gpcn.utils.types import METRICS
+from gpcn.tasks.metric_choice import default_metric
+from gpcn.tasks.metrics import metric_names
 
 Settings = Annotated[
     list[str] | None,
@@ -30,7 +30,9 @@ Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides every random draw (default: 0).")]
 MetricName = Annotated[
     str | None,
-    typer.Option("--metric", metavar="NAME", help=f"What is measured: {', '.join(METRICS)} (default: the graph's)."),
+    typer.Option(
+        "--metric", metavar="NAME", help=f"What is measured: {', '.join(metric_names())} (default: the graph's)."
+    ),
 ]
 
 
@@ -111,11 +113,10 @@ def apply_metric_option(graph: Graph, origin: dict[str, Any], metric: str | None
     """`graph` with the metric asked for, noted in `origin`, so that a run's graph is judged by it again."""
     if metric is None:
         return graph
-    name = next((name for name in METRICS if name == metric), None)
-    if name is None:
-        raise ConfigError(f"--metric is {metric!r}; expected one of {', '.join(METRICS)}")
-    origin["metric"] = name
-    return graph.judged_by(name)
+    if metric not in metric_names():
+        raise ConfigError(f"--metric is {metric!r}; expected one of {', '.join(metric_names())}")
+    origin["metric"] = metric
+    return graph.with_metric(metric)
 
 
 def table_reading_notes(graph: Graph) -> list[str]:

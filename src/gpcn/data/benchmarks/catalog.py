@@ -16,7 +16,6 @@ from gpcn.data.benchmarks import readers
 from gpcn.data.benchmarks.fetch import RemoteFile
 from gpcn.data.benchmarks.readers import Reader
 from gpcn.errors import DataError, near_matches
-from gpcn.utils.types import Metric
 
 GEOM_GCN = "graphdml-uiuc-jlu/geom-gcn"
 HETEROPHILOUS = "yandex-research/heterophilous-graphs"
@@ -68,7 +67,7 @@ class Dataset:
     features: int
     classes: int
     splits: int
-    metric: Metric = "accuracy"
+    metric: str = "accuracy"
     directed: bool = False
     random_splits: bool = False
     citation: str
@@ -192,7 +191,7 @@ def _platonov(
     edges: int,
     features: int,
     classes: int,
-    metric: Metric = "accuracy",
+    metric: str = "accuracy",
     note: str = "",
 ) -> Dataset:
     return Dataset(

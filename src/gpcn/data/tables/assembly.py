@@ -22,14 +22,13 @@ from gpcn.data.tables.feature_storage import compact_features
 from gpcn.data.tables.node_labels import read_label_column
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
-from gpcn.graph.metric_choice import default_metric
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import structure, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.scalar_encoders import Dates, date_note
 from gpcn.preparation.values import MISSING
-from gpcn.utils.types import Metric
+from gpcn.tasks.metric_choice import default_metric
 
 PARTS = {
     "train": ("train", "training"),
@@ -46,7 +45,7 @@ def assemble_graph(
     *,
     name: str,
     require_labels: bool,
-    metric: Metric | None = None,
+    metric: str | None = None,
     preparation: Preparation | None = None,
     feature_names: tuple[str, ...] | None = None,
     notes: Sequence[str] = (),

@@ -23,7 +23,8 @@ from gpcn.errors import DataError
 from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
-from gpcn.utils.types import METRICS, ROLES, UNKNOWN
+from gpcn.tasks.metrics import metric_names
+from gpcn.utils.types import ROLES, UNKNOWN
 
 FORMAT, UNFINISHED = "gpcn-tables", "gpcn-tables-unfinished"
 CELLS_AT_ONCE = 4_000_000
@@ -72,7 +73,9 @@ def read_table_description(folder: Path, columns: Columns) -> tuple[Columns, dic
                 f"{folder} holds parts of two graphs, for whoever wrote it was stopped in between; write it again, or "
                 "delete graph.json to read the tables as they are"
             )
-        fine = metadata["format"] == FORMAT and isinstance(metadata["name"], str) and metadata["metric"] in METRICS
+        fine = (
+            metadata["format"] == FORMAT and isinstance(metadata["name"], str) and metadata["metric"] in metric_names()
+        )
         classes = tuple(str(name) for name in metadata["classes"])
         features = metadata.get("features")
         names = None if features is None else tuple(str(name) for name in features)

@@ -37,9 +37,9 @@ from gpcn.distributed.sharding.part_storage import PartStorage, part_storage
 from gpcn.distributed.sharding.shards import Progress
 from gpcn.distributed.sharding.streamed_features import fit_streamed_preparation, stores_sparse_features
 from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
-from gpcn.graph.metric_choice import default_metric, positive_class
 from gpcn.preparation.preparation import Preparation
-from gpcn.training.scores.metrics import definition
+from gpcn.tasks.metric_choice import default_metric, positive_class
+from gpcn.tasks.metrics import find_metric
 
 
 def shard_tables(
@@ -138,7 +138,7 @@ def _write(
     feature_names = preparation.feature_names
     graph_record = {
         "name": sharding.tables.name,
-        "metric": definition(metric or default_metric(labels, label_names)[0]).name,
+        "metric": find_metric(metric or default_metric(labels, label_names)[0]).name,
         "fingerprint": hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
         "nodes": int(offsets[-1]),
         "features": len(feature_names),

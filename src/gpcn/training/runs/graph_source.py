@@ -17,9 +17,9 @@ from gpcn.data.tables.columns import Columns
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
+from gpcn.tasks.metrics import metric_names
 from gpcn.training.runs.folders import lies_beside, with_resolved_paths
 from gpcn.training.runs.run import Run
-from gpcn.utils.types import METRICS
 
 
 def graph_of(
@@ -46,7 +46,7 @@ def graph_of_frames(run: Run, edges: Any, nodes: Any = None, *, unknown: str | N
     preparation = None if payload is None else Preparation.from_json(payload, str(run.path))
     columns = _columns(run.path, source_of(run.graph), unknown)
     graph = from_frames(edges, nodes, columns, require_labels=False, preparation=preparation)
-    return graph.judged_by(run.graph["metric"])
+    return graph.with_metric(run.graph["metric"])
 
 
 def source_of(graph_record: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,9 +86,9 @@ def reload_graph(
     options: dict[str, Any] = {"columns": columns, "mirror": mirror, "require_labels": False}
     loaded = load(path, nodes=nodes, preparation=preparation, **options)
     metric = source.get("metric", loaded.metric)
-    if metric not in METRICS:
+    if metric not in metric_names():
         raise CheckpointError(f"{whose} is damaged: it names a metric {metric!r} that gpcn does not know")
-    loaded = loaded.judged_by(metric)
+    loaded = loaded.with_metric(metric)
     return loaded if plan is None else apply_split_plan(loaded, plan, {**source, "graph": path})
 
 

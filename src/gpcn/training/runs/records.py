@@ -6,7 +6,8 @@ from typing import Any
 
 from gpcn.data.graph_record import check_graph_record
 from gpcn.files.schema import anything, count, fields, list_of, mapping_of, number, optional, record, text
-from gpcn.utils.types import METRICS, ROLES
+from gpcn.tasks.metrics import metric_names
+from gpcn.utils.types import ROLES
 
 _share = optional(number())
 _digests = mapping_of(text)
@@ -32,7 +33,7 @@ def check_result_record(payload: Any, where: str) -> None:
             "precision": list_of(_share, classes),
             "recall": list_of(_share, classes),
         },
-        dict.fromkeys((*METRICS, "macro_f1", "calibration_error"), _share),
+        dict.fromkeys((*metric_names(), "macro_f1", "calibration_error"), _share),
     )
     result = fields(
         {

@@ -26,6 +26,7 @@ from gpcn.data.archives import read_npz
 from gpcn.data.packed_text import read_node_ids
 from gpcn.errors import CheckpointError, GpcnError
 from gpcn.files.sealed import check_file, read_sealed
+from gpcn.tasks.classification import Classification
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 from gpcn.training.runs.records import check_run_record
@@ -122,6 +123,10 @@ class Run:
         """Return of two classes the rarer one, which thresholds are about; `None` with more classes."""
         positive: int | None = self.graph["positive"]
         return positive
+
+    def task(self) -> Classification:
+        """What was asked of the nodes."""
+        return Classification(int(self.graph["classes"]), self.positive())
 
     def node_ids(self) -> list[str] | None:
         """The names of the nodes trained on, where they had any."""

@@ -24,7 +24,6 @@ from gpcn.training.config import TrainConfig
 from gpcn.training.loop import HISTORY, TrainingLoop
 from gpcn.training.problem import Problem, choose_device
 from gpcn.training.runs.records import check_result_record
-from gpcn.training.scores.evaluation import evaluate
 from gpcn.training.trainer_choice import trainer_for
 from gpcn.utils.types import ROLES
 
@@ -143,7 +142,7 @@ def split_result(
     """The result of split `number`, as it is kept: its scores, and `training_facts`."""
     split = graph.splits[number]
     parts = {
-        role: evaluate(probabilities[nodes], graph.labels[nodes], graph.metric, graph.positive)
+        role: graph.task.evaluate(probabilities[nodes], graph.labels[nodes], graph.metric)
         for role, nodes in ((role, getattr(split, role)) for role in ROLES)
     }
     return {

@@ -51,5 +51,5 @@ def read_comparison(path: Path) -> ComparedRuns:
                 f"{name}: {run.graph['metric']}); expected one metric; take them one by one"
             )
     results = {name: run.result() for name, run in runs.items()}
-    table = compare_finished([{**result, "model": name} for name, result in results.items()], first.positive())
+    table = compare_finished([{**result, "model": name} for name, result in results.items()], first.task())
     return ComparedRuns(runs, results, table, tuple(name for name in opened if name not in runs))

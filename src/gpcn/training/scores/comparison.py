@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from gpcn.graph import Graph
+from gpcn.tasks.metrics import oriented_score
+from gpcn.tasks.task import Task
 from gpcn.training.scores.evaluation import compare_pairs, summarize
-from gpcn.training.scores.metrics import gain, majority_score
 
 MAJORITY = "majority"
 """The name of the row for who knows the class shares of the training nodes and nothing else."""
@@ -23,14 +24,11 @@ def compare(graph: Graph, results: list[dict[str, Any]]) -> dict[str, Any]:
     row says whether it `beats_majority` in its mean test score (`None` where one of the two is undefined).
     """
     share = float(np.mean([split.test.size / (split.test.size + split.train.size) for split in graph.splits]))
-    return {"graph": graph.name, "metric": graph.metric, **_ranked(results, graph.metric, share, graph.positive)}
+    return {"graph": graph.name, "metric": graph.metric, **_ranked(results, graph.metric, share, graph.task)}
 
 
-def compare_finished(results: list[dict[str, Any]], positive: int | None) -> dict[str, Any]:
-    """The same from results alone, where the graph is not at hand: their splits say how many nodes each part has.
-
-    `positive` is the class that F1 and average precision of two classes are about.
-    """
+def compare_finished(results: list[dict[str, Any]], task: Task) -> dict[str, Any]:
+    """The same from results alone, where the graph is not at hand: their splits say how many nodes each part has."""
     sizes = [
         [sum(split["metrics"][role]["support"]) for role in ("train", "test")]
         for result in results
@@ -38,14 +36,14 @@ def compare_finished(results: list[dict[str, Any]], positive: int | None) -> dic
     ]
     share = float(np.mean([test / (test + train) for train, test in sizes]))
     metric = results[0]["metric"]
-    return {"graph": results[0]["graph"], "metric": metric, **_ranked(results, metric, share, positive)}
+    return {"graph": results[0]["graph"], "metric": metric, **_ranked(results, metric, share, task)}
 
 
-def _ranked(results: list[dict[str, Any]], metric: str, share: float, positive: int | None) -> dict[str, Any]:
-    majority = majority_result(results, metric, positive)
-    ranked = sorted([*results, majority], key=lambda result: gain(metric, result["test_mean"]), reverse=True)
+def _ranked(results: list[dict[str, Any]], metric: str, share: float, task: Task) -> dict[str, Any]:
+    majority = majority_result(results, metric, task)
+    ranked = sorted([*results, majority], key=lambda result: oriented_score(metric, result["test_mean"]), reverse=True)
     scored = [result for result in results if result["val_mean"] is not None]
-    best = max(scored, key=lambda result: gain(metric, result["val_mean"]), default=None)
+    best = max(scored, key=lambda result: oriented_score(metric, result["val_mean"]), default=None)
     rows = []
     for result in ranked:
         row = {key: result[key] for key in ("model", "test_mean", "test_std", "val_mean", "seconds", "parameters")}
@@ -66,18 +64,15 @@ def _beats(result: dict[str, Any], majority: dict[str, Any], metric: str) -> boo
     mean, _ = summarize([split["test"] for split in majority["splits"] if split["split"] in both])
     if mean is None or result["test_mean"] is None:
         return None
-    return gain(metric, result["test_mean"]) > gain(metric, mean)
+    return oriented_score(metric, result["test_mean"]) > oriented_score(metric, mean)
 
 
-def majority_result(results: list[dict[str, Any]], metric: str, positive: int | None) -> dict[str, Any]:
+def majority_result(results: list[dict[str, Any]], metric: str, task: Task) -> dict[str, Any]:
     """As `train` gives it, for all splits that some model has; nothing is trained."""
     finished = {split["split"]: split["metrics"] for result in results for split in result["splits"]}
     splits = []
     for number, parts in sorted(finished.items()):
-        train = np.array(parts["train"]["support"])
-        scores = {
-            role: majority_score(train, np.array(parts[role]["support"]), metric, positive) for role in ("test", "val")
-        }
+        scores = {role: task.baseline_score(parts["train"], parts[role], metric) for role in ("test", "val")}
         splits.append({"split": number, **scores, "epochs": 0, "seconds": 0.0})
     test_mean, test_std = summarize([split["test"] for split in splits])
     val_mean, _ = summarize([split["val"] for split in splits])

@@ -24,11 +24,11 @@ from gpcn.files.atomic import add_folder
 from gpcn.files.schema import fields, name, one_of, optional, record
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.graph import Graph
+from gpcn.tasks.metrics import oriented_score
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.pausable_training import ChosenEpoch
 from gpcn.training.probe import RULES
-from gpcn.training.scores.metrics import gain
 from gpcn.tuning.auto.holdouts import Holdout
 
 _check_candidate = fields(
@@ -69,7 +69,7 @@ class Candidate:
                 return None
             value = holdout.score(graph, judgement.predictions[rule])
             if value is not None:
-                gains.append(gain(graph.metric, value))
+                gains.append(oriented_score(graph.metric, value))
         return float(np.mean(gains)) if gains else None
 
     def best(self, graph: Graph, holdouts: tuple[Holdout, ...]) -> tuple[float, str] | None:

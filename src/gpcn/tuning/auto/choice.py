@@ -23,7 +23,6 @@ from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import open_or_create_run
 from gpcn.training.runs.split_run import read_split_result, split_result, write_split
 from gpcn.training.scores.evaluation import summarize
-from gpcn.training.scores.metrics import score
 from gpcn.tuning.auto.candidates import Candidate, Store
 from gpcn.tuning.auto.choice_record import check_choice_record
 
@@ -78,7 +77,7 @@ def scores_of_average(graph: Graph, runs: Sequence[Run], numbers: Sequence[int])
         likely = np.mean([predictions(run, number) for run in runs], axis=0)
         parts = graph.splits[number]
         scores = {
-            role: score(likely[nodes], graph.labels[nodes], graph.metric, graph.positive)
+            role: graph.task.score(likely[nodes], graph.labels[nodes], graph.metric)
             for role, nodes in (("train", parts.train), ("val", parts.val), ("test", parts.test))
         }
         splits.append({"split": number, **scores})

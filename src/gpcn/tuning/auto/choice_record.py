@@ -7,7 +7,7 @@ from typing import Any
 
 from gpcn.files.schema import Check, count, fields, flag, list_of, mapping_of, name, number, one_of, optional, record
 from gpcn.files.sealed import FORMAT
-from gpcn.utils.types import METRICS
+from gpcn.tasks.metrics import metric_names
 
 _MEMBER = re.compile(r"[0-9]{4,}-(loss|metric)")
 _score = optional(number())
@@ -22,7 +22,7 @@ def _member(value: Any, where: str) -> None:
 _choice = {
     "format": one_of(FORMAT),
     "graph": name,
-    "metric": one_of(*METRICS),
+    "metric": one_of(*metric_names()),
     "model": one_of("auto"),
     **dict.fromkeys(("test_mean", "test_std", "val_mean"), _score),
     "splits": list_of(fields({"split": count(), **dict.fromkeys(("train", "val", "test"), _score)})),

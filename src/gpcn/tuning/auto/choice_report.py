@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpcn.graph import Graph
-from gpcn.training.scores.metrics import definition
+from gpcn.tasks.metrics import find_metric
 from gpcn.tuning.auto.candidates import Candidate
 from gpcn.tuning.auto.ensemble import Selection
 from gpcn.tuning.auto.expected_score import ExpectedScore
@@ -87,7 +87,7 @@ def describe_auto_choice(
         )
     else:
         reason = "averaging does not pay on judged nodes"
-    metric = definition(graph.metric)
+    metric = find_metric(graph.metric)
     sign, digits = metric.sign, metric.digits
     why.append(f"chosen: {text}: {shown(selection.gain)} on judged nodes; {reason}")
     why.append(
@@ -118,7 +118,7 @@ def describe_auto_choice(
 
 def tried_candidate_rows(graph: Graph, search: Search, judged: Sequence[Holdout]) -> list[dict[str, Any]]:
     """Every candidate with any score: where it was judged, how long it trained."""
-    sign = definition(graph.metric).sign
+    sign = find_metric(graph.metric).sign
     rows = []
     for candidate in search.candidates.values():
         if not candidate.judgements:

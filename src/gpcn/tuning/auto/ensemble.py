@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpcn.graph import Graph
-from gpcn.training.scores.metrics import gain
+from gpcn.tasks.metrics import oriented_score
 from gpcn.tuning.auto.holdouts import Holdout
 
 MOST_MEMBERS = 8
@@ -76,7 +76,7 @@ class Judge:
         for holdout, probabilities in zip(self.holdouts, predictions, strict=True):
             value = holdout.score(self.graph, probabilities, side)
             if value is not None:
-                gains.append(gain(self.graph.metric, value))
+                gains.append(oriented_score(self.graph.metric, value))
         return float(np.mean(gains)) if gains else -np.inf
 
     def rank(self, predictions: Sequence[Array], side: int | None = None) -> tuple[float, float]:

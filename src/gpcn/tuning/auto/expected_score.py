@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpcn.graph import Graph
-from gpcn.training.scores.metrics import definition, gain, score
+from gpcn.tasks.metrics import find_metric, oriented_score
 from gpcn.tuning.auto.ensemble import Array, Selection
 from gpcn.tuning.auto.holdouts import Holdout
 
@@ -45,7 +45,7 @@ def expected_score(
     sample (bootstrap), test nodes are another, choosing was optimistic (the distance from the crosswise score to the
     one on all judged nodes), and splits differ. When the clock passes `until`, fewer draws have to do.
     """
-    metric = definition(graph.metric)
+    metric = find_metric(graph.metric)
     blended = selection.blended()
     rng = np.random.default_rng([seed, len(holdouts)])
     spreads, differences, judged = [], [], []
@@ -93,10 +93,10 @@ def _bootstrap(
         if draw >= FEWEST_DRAWS and time.monotonic() > until:
             break
         drawn = rng.integers(size, size=size)
-        value = score(likely[drawn], labels[drawn], graph.metric, graph.positive)
+        value = graph.task.score(likely[drawn], labels[drawn], graph.metric)
         if value is None:
             continue
         scores.append(value)
-        reference = score(shares[drawn], labels[drawn], graph.metric, graph.positive)
-        differences.append(gain(graph.metric, value) - gain(graph.metric, reference))
+        reference = graph.task.score(shares[drawn], labels[drawn], graph.metric)
+        differences.append(oriented_score(graph.metric, value) - oriented_score(graph.metric, reference))
     return np.array(scores, dtype=np.float32), np.array(differences, dtype=np.float32)

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from gpcn.errors import TrainingError
 from gpcn.graph import Graph, Split
 from gpcn.splits import deal_split_parts
+from gpcn.tasks.metrics import find_metric
 from gpcn.training.probe import validation_halves
-from gpcn.training.scores.metrics import definition, metric_is_defined, score
 from gpcn.utils.types import IntVector
 
 FEW_VALIDATION_NODES = 250  # up to which they are too few to choose by, where one or two splits are given
@@ -51,7 +51,7 @@ class Holdout:
         labels = graph.labels[self.nodes]
         scores, sizes = [], []
         for part in parts:
-            value = score(probabilities[part], labels[part], graph.metric, graph.positive)
+            value = graph.task.score(probabilities[part], labels[part], graph.metric)
             if value is not None:
                 scores.append(value)
                 sizes.append(part.size)
@@ -75,7 +75,7 @@ class Holdout:
 def holdout_of_split(graph: Graph, number: int) -> Holdout:
     """Split `number`, judged by its validation nodes."""
     split = graph.splits[number]
-    first, second = validation_halves(graph.labels[split.val], number, graph.metric, graph.positive)
+    first, second = validation_halves(graph.task, graph.labels[split.val], number, graph.metric)
     whole = first.size + second.size > split.val.size
     parts = (np.sort(first),) if whole else (first, second)
     return Holdout(f"split-{number:02d}", number, (split,), split.val, parts, outer=number)
@@ -123,7 +123,7 @@ def search_stages(
         per = len(numbers)
         return tuple(Stage(tuple(folds[: (r + 1) * per]), epochs) for r in range(REPETITIONS))
     if not _scorable(graph, outer[0]):
-        title = definition(graph.metric).title
+        title = find_metric(graph.metric).title
         raise TrainingError(
             f"the validation nodes of split {outer[0].number} have no score: all of one class, where {title} needs "
             "two; choose another --metric, or other splits"
@@ -150,4 +150,4 @@ def needs_cross_validation(graph: Graph, numbers: Sequence[int]) -> bool:
 
 
 def _scorable(graph: Graph, holdout: Holdout) -> bool:
-    return metric_is_defined(graph.labels[holdout.nodes], graph.metric, graph.positive)
+    return graph.task.is_defined(graph.labels[holdout.nodes], graph.metric)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from gpcn.graph import Graph
+from gpcn.tasks.metrics import find_metric
 from gpcn.training.config import TrainConfig
-from gpcn.training.scores.metrics import definition
 from gpcn.tuning.auto.candidates import Candidate, Store
 from gpcn.tuning.auto.config_neighbours import neighbouring_config
 from gpcn.tuning.auto.cost import EpochCosts
@@ -137,7 +137,7 @@ class Search:
 
     def shown(self, gained: float) -> str:
         """A gain as people read the score."""
-        metric = definition(self.graph.metric)
+        metric = find_metric(self.graph.metric)
         return f"{metric.sign * gained:.{metric.digits}f}"
 
     # what comes next

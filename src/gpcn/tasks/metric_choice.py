@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpcn.utils.types import UNKNOWN, IntVector, Metric
+from gpcn.utils.types import UNKNOWN, IntVector
 
 RARE = 0.2  # share of the labelled nodes below which accuracy says little about the rarer class
 
@@ -19,7 +19,7 @@ def positive_class(labels: IntVector, num_classes: int) -> int | None:
     return 0 if counts[0] < counts[1] else 1
 
 
-def default_metric(labels: IntVector, label_names: Sequence[str] | None = None) -> tuple[Metric, str | None]:
+def default_metric(labels: IntVector, label_names: Sequence[str] | None = None) -> tuple[str, str | None]:
     """The metric for a user's own graph that does not name one, and a note where that is not accuracy.
 
     Two classes of which the rarer has under 20 % of the labelled nodes are judged by average precision: always

@@ -13,24 +13,16 @@ from sklearn.preprocessing import label_binarize
 
 from gpcn import ConfigError, TrainConfig, train
 from gpcn.errors import TrainingError
-from gpcn.graph.metric_choice import default_metric, positive_class
+from gpcn.tasks.classification import Classification
+from gpcn.tasks.metric_choice import default_metric, positive_class
+from gpcn.tasks.metrics import find_metric, metric_names, oriented_score, register_metric
 from gpcn.training.probe import crossed, probe, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.scores.comparison import compare, compare_finished
-from gpcn.training.scores.evaluation import evaluate
-from gpcn.training.scores.metrics import (
-    definition,
-    gain,
-    majority_score,
-    metric_is_defined,
-    metric_share,
-    score,
-    tensor_score,
-)
 from gpcn.training.trainer import Trainer, loss_and_score
-from gpcn.utils.types import METRICS
 from tests.graphs import imbalanced_graph, make_graph
 
+METRICS = metric_names("classification")
 RNG = np.random.default_rng(5)
 
 
@@ -67,12 +59,13 @@ def test_arrays_and_tensors_agree_with_scikit_learn(name: str, classes: int, pos
     tensors = torch.tensor(logits), torch.tensor(labels)
     probabilities = torch.softmax(tensors[0], 1).numpy()
     expected = by_scikit_learn(name, probabilities, labels, positive)
-    assert metric_share(probabilities, labels, name, positive) == pytest.approx(expected)
-    assert tensor_score(*tensors, name, positive).item() == pytest.approx(expected)
-    assert loss_and_score(*tensors, name, positive)[1].item() == pytest.approx(expected)
+    task = Classification(classes, positive)
+    assert task.share(probabilities, labels, name) == pytest.approx(expected)
+    assert task.tensor_score(*tensors, name).item() == pytest.approx(expected)
+    assert loss_and_score(task, *tensors, name)[1].item() == pytest.approx(expected)
     scale = 1 if name == "log_loss" else 100
-    assert score(probabilities, labels, name, positive) == pytest.approx(scale * expected)
-    everything = evaluate(probabilities, labels, name, positive)
+    assert task.score(probabilities, labels, name) == pytest.approx(scale * expected)
+    everything = task.evaluate(probabilities, labels, name)
     assert everything["score"] == pytest.approx(scale * expected)
     assert everything[name] == pytest.approx(expected)
 
@@ -82,10 +75,11 @@ def test_what_is_undefined_is_none_and_nan(name: str) -> None:
     logits, probabilities = torch.randn(5, 2), np.full((5, 2), 0.5)
     negatives = np.zeros(5, int)
     undefined = name in ("f1", "roc_auc", "average_precision")
-    assert (metric_share(probabilities, negatives, name, 1) is None) == undefined
-    assert math.isnan(tensor_score(logits, torch.tensor(negatives), name, 1).item()) == undefined
-    assert metric_is_defined(negatives, name, 1) != undefined
-    assert evaluate(probabilities[:0], negatives[:0], name, 1)["score"] is None
+    task = Classification(2, positive=1)
+    assert (task.share(probabilities, negatives, name) is None) == undefined
+    assert math.isnan(task.tensor_score(logits, torch.tensor(negatives), name).item()) == undefined
+    assert task.is_defined(negatives, name) != undefined
+    assert task.evaluate(probabilities[:0], negatives[:0], name)["score"] is None
 
 
 def test_the_mean_is_over_classes_that_are_present() -> None:
@@ -94,20 +88,24 @@ def test_the_mean_is_over_classes_that_are_present() -> None:
     probabilities = torch.softmax(torch.tensor(logits), 1).numpy()
     for name, reference in (("roc_auc", sk.roc_auc_score), ("average_precision", sk.average_precision_score)):
         expected = np.mean([reference(labels == c, probabilities[:, c]) for c in range(3)])
-        assert metric_share(probabilities, labels, name) == pytest.approx(expected)
-        assert tensor_score(torch.tensor(logits), torch.tensor(labels), name).item() == pytest.approx(expected)
+        task = Classification(4)
+        assert task.share(probabilities, labels, name) == pytest.approx(expected)
+        assert task.tensor_score(torch.tensor(logits), torch.tensor(labels), name).item() == pytest.approx(expected)
 
 
 def test_gains_are_higher_where_scores_are_better() -> None:
-    assert gain("accuracy", 80.0) > gain("accuracy", 70.0) > gain("accuracy", None)
-    assert gain("log_loss", 0.3) > gain("log_loss", 0.7) > gain("log_loss", None)
-    assert [name for name in METRICS if definition(name).ranking] == ["roc_auc", "average_precision"]
-    assert [name for name in METRICS if not definition(name).percent] == ["log_loss"]
+    assert oriented_score("accuracy", 80.0) > oriented_score("accuracy", 70.0) > oriented_score("accuracy", None)
+    assert oriented_score("log_loss", 0.3) > oriented_score("log_loss", 0.7) > oriented_score("log_loss", None)
+    assert [name for name in METRICS if find_metric(name).ranking] == ["roc_auc", "average_precision"]
+    assert [name for name in METRICS if not find_metric(name).percent] == ["log_loss"]
 
 
-def test_unknown_metrics_are_refused() -> None:
+def test_unknown_metrics_and_a_name_that_is_taken_are_refused() -> None:
     with pytest.raises(ConfigError, match="no metric called 'acuracy'.*accuracy"):
-        definition("acuracy")
+        find_metric("acuracy")
+    with pytest.raises(ConfigError, match="there is a metric called 'f1' already"):
+        register_metric(find_metric("f1"))
+    assert metric_names("number") == ()
 
 
 @pytest.mark.parametrize(
@@ -145,9 +143,9 @@ def test_another_metric_takes_the_note_away() -> None:
         metric=metric, notes=("read twice", note),
     )  # fmt: skip
     assert graph.positive == 1
-    assert graph.judged_by("average_precision") is graph
-    assert graph.judged_by("f1").notes == ("read twice",)
-    assert graph.judged_by("f1").metric == "f1"
+    assert graph.with_metric("average_precision") is graph
+    assert graph.with_metric("f1").notes == ("read twice",)
+    assert graph.with_metric("f1").metric == "f1"
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -157,12 +155,12 @@ def test_training_chooses_its_epoch_by_any_metric(name: str) -> None:
     config = TrainConfig.of("mlp", hidden=8, epochs=30, patience=30, select="metric")
     trainer = Trainer(Problem.of(graph, config), config, graph.splits[0], 0)
     trainer.run()
-    history = [definition(name).sign * row[3] for row in trainer.history[1:]]
+    history = [find_metric(name).sign * row[3] for row in trainer.history[1:]]
     assert trainer.best_epoch == 1 + int(np.argmax(history))
     result = train(graph, config)
     assert result["metric"] == name
     assert result["splits"][0]["test"] > 0
-    expected = definition(name).scale * result["splits"][0]["metrics"]["test"][name]
+    expected = find_metric(name).scale * result["splits"][0]["metrics"]["test"][name]
     assert result["splits"][0]["test"] == pytest.approx(expected)
 
 
@@ -171,7 +169,7 @@ def test_a_probe_scores_halves_by_any_metric(name: str) -> None:
     graph = imbalanced_graph(name)
     scores = probe(graph, TrainConfig.of("mlp", hidden=8, epochs=12), 0, with_test=True)
     assert np.isfinite([scores["loss"], scores["metric"], *scores["test"].values()]).all()
-    assert all(0 <= value <= definition(name).scale * 2 for value in scores["test"].values())
+    assert all(0 <= value <= find_metric(name).scale * 2 for value in scores["test"].values())
 
 
 def test_crossed_scores_of_a_loss_are_at_its_lowest() -> None:
@@ -181,9 +179,9 @@ def test_crossed_scores_of_a_loss_are_at_its_lowest() -> None:
 
 
 def test_halves_have_the_positive_class_where_f1_needs_it() -> None:
-    labels = np.array([1] * 18 + [0] * 2)
+    labels, task = np.array([1] * 18 + [0] * 2), Classification(2, positive=0)
     for number in range(20):
-        assert all((labels[half] == 0).any() for half in validation_halves(labels, number, "f1", 0))
+        assert all((labels[half] == 0).any() for half in validation_halves(task, labels, number, "f1"))
 
 
 def test_a_validation_set_of_one_class_cannot_choose() -> None:
@@ -206,7 +204,8 @@ def test_a_validation_set_of_one_class_cannot_choose() -> None:
     ],
 )
 def test_the_majority_gets_the_score_of_constant_predictions(name: str, expected: float) -> None:
-    assert majority_score(np.array([80, 20]), np.array([7, 3]), name, 1) == pytest.approx(expected)
+    score = Classification(2, positive=1).baseline_score({"support": [80, 20]}, {"support": [7, 3]}, name)
+    assert score == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -216,20 +215,22 @@ def test_a_comparison_has_the_majority_as_a_row(name: str) -> None:
     comparison = compare(graph, results)
     rows = {row["model"]: row for row in comparison["models"]}
     assert set(rows) == {"mlp", "gpcn", "majority"}
-    gains = [gain(name, row["test_mean"]) for row in comparison["models"]]
+    gains = [oriented_score(name, row["test_mean"]) for row in comparison["models"]]
     assert gains == sorted(gains, reverse=True)
-    assert comparison["chosen_on_validation"] == max(results, key=lambda r: gain(name, r["val_mean"]))["model"]
+    assert (
+        comparison["chosen_on_validation"] == max(results, key=lambda r: oriented_score(name, r["val_mean"]))["model"]
+    )
     majority = rows["majority"]
     assert (majority["reference"], majority["best"], majority["beats_majority"]) == (True, False, False)
     for model in ("mlp", "gpcn"):
-        better = gain(name, rows[model]["test_mean"]) > gain(name, majority["test_mean"])
+        better = oriented_score(name, rows[model]["test_mean"]) > oriented_score(name, majority["test_mean"])
         assert rows[model]["beats_majority"] == better
         assert not rows[model]["reference"]
     for split, row in zip(graph.splits, majority["splits"], strict=True):
         shares = np.bincount(graph.labels[split.train], minlength=2) / split.train.size
         constant = np.tile(shares, (split.test.size, 1))
-        assert row["test"] == pytest.approx(score(constant, graph.labels[split.test], name, graph.positive))
-    assert compare_finished(results, graph.positive)["models"] == comparison["models"]
+        assert row["test"] == pytest.approx(graph.task.score(constant, graph.labels[split.test], name))
+    assert compare_finished(results, graph.task)["models"] == comparison["models"]
 
 
 def test_a_model_that_learns_nothing_does_not_beat_the_majority() -> None:
