@@ -103,8 +103,6 @@ def test_the_first_bad_feature_is_named(sparse: bool) -> None:
     ("parts", "message"),
     [
         (([0, 1], [1], [2]), r"1 node\(s\) in both train and val, the first is node 1"),
-        (([], [1], [2]), "no train nodes"),
-        (([0], [1], []), "no test nodes"),
         (([0, 0], [1], [2]), "a node twice in train"),
         (([-1], [1], [2]), "names node -1"),
         (([0.5], [1], [2]), "expected node positions"),
@@ -113,6 +111,25 @@ def test_the_first_bad_feature_is_named(sparse: bool) -> None:
 def test_bad_splits_are_refused(parts: tuple[list[float], ...], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Split(**dict(zip(("train", "val", "test"), map(np.array, parts), strict=True)))
+
+
+def test_any_part_of_a_split_may_be_empty_and_codes_say_the_same() -> None:
+    split = Split(train=[1, 0], calibration=[4])
+    assert {name: nodes.tolist() for name, nodes in split.parts().items()} == {
+        "train": [0, 1],
+        "val": [],
+        "test": [],
+        "calibration": [4],
+    }
+    assert split.codes(6).tolist() == [1, 1, 0, 0, 4, 0]
+    assert split.names(6).tolist() == ["train", "train", None, None, "calibration", None]
+    assert Split.from_codes(split.codes(6)).equals(split)
+    assert Split.from_masks(train=split.mask("train", 6), calibration=split.mask("calibration", 6)).equals(split)
+    assert not Split(train=[0, 1]).equals(split)
+    with pytest.raises(DataError, match=r"1 node\(s\) in both train and calibration"):
+        Split(train=[0, 1], calibration=[1])
+    with pytest.raises(DataError, match="split 0 puts 1 node.s. without a label in calibration"):
+        make_graph(splits=(Split(train=[0], calibration=[5]),))
 
 
 def test_symmetrized_takes_the_larger_weight() -> None:
@@ -146,9 +163,10 @@ def test_the_fingerprint_sees_every_part_a_model_sees(small: Graph) -> None:
         make_graph(edge_index=[[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 4]]),
         make_graph(weights=np.full(6, 2.0)),
         make_graph(splits=(Split(train=np.array([0]), val=np.array([2, 3]), test=np.array([4])),)),
+        make_graph(splits=(Split(train=np.array([0]), val=np.array([2, 3]), calibration=np.array([4])),)),
     ]
     prints = {graph.fingerprint() for graph in (small, *changed)}
-    assert len(prints) == 6
+    assert len(prints) == 7
     assert make_graph(name="other", node_ids="abcdef").equals(small)
 
 

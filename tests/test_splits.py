@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from gpcn import (
     synthesize,
     time_split,
 )
+from gpcn.splits import hold_back
 from gpcn.utils.types import ROLES, UNKNOWN
 from tests.graphs import make_graph
 
@@ -28,8 +31,7 @@ def test_parts_cover_the_labelled_nodes_in_the_asked_shares(
     graph = random_splits(GRAPH, count=count, train=train, val=val, stratified=stratified)
     assert len(graph.splits) == count
     for split in graph.splits:
-        together = np.sort(np.concatenate([getattr(split, role) for role in ROLES]))
-        np.testing.assert_array_equal(together, graph.labelled)
+        np.testing.assert_array_equal(everything(split), graph.labelled)
         assert abs(split.train.size - train * graph.labelled.size) <= 1
         assert abs(split.val.size - val * graph.labelled.size) <= 1
 
@@ -87,8 +89,47 @@ def test_folds_that_cannot_be_are_refused() -> None:
         folds(six, count=6)
     with pytest.raises(ConfigError, match="at least 2"):
         folds(GRAPH, count=1)
-    with pytest.raises(ConfigError, match="no share"):
+    with pytest.raises(ConfigError, match="leave no nodes outside a fold"):
         folds(GRAPH, val=1.0)
+    with pytest.raises(ConfigError, match="val=0.6 and calibration=0.5 leave no nodes"):
+        folds(GRAPH, val=0.6, calibration=0.5)
+
+
+PLANS = {
+    "random": SplitPlan(count=2, train=0.5, val=0.2, calibration=0.2),
+    "folds": SplitPlan(folds=4, val=0.2, calibration=0.2),
+    "time": SplitPlan(by="day", train=0.5, val=0.2, calibration=0.2),
+    "group": SplitPlan(group="team", train=0.5, val=0.2, calibration=0.2),
+}
+
+
+@pytest.mark.parametrize("way", PLANS)
+def test_a_share_calibrates_and_a_share_of_nothing_changes_no_draw(way: str) -> None:
+    plan, numbers = PLANS[way], np.arange(GRAPH.num_nodes)
+    columns = {"times": numbers % 50} if way == "time" else {"groups": numbers % 60} if way == "group" else {}
+    for split in plan.make(GRAPH, **columns).splits:
+        np.testing.assert_array_equal(everything(split), GRAPH.labelled)
+        of = GRAPH.labelled.size - (split.test.size if way == "folds" else 0)
+        assert abs(split.calibration.size - 0.2 * of) < 0.05 * of
+        assert abs(split.val.size - 0.2 * of) < 0.05 * of
+    if way == "time":
+        assert columns["times"][split.val].max() < columns["times"][split.calibration].min()
+        assert columns["times"][split.calibration].max() < columns["times"][split.test].min()
+    if way == "group":
+        in_parts = [set(columns["groups"][nodes]) for nodes in split.parts().values()]
+        assert len(set.union(*in_parts)) == sum(map(len, in_parts))
+    without = replace(plan, calibration=0.0)
+    assert all(not split.calibration.size for split in without.make(GRAPH, **columns).splits)
+
+
+def test_nodes_held_back_validate_and_all_others_train() -> None:
+    split = hold_back(GRAPH.labels, 0.25, seed=3)
+    np.testing.assert_array_equal(everything(split), GRAPH.labelled)
+    assert split.val.size == round(0.25 * GRAPH.labelled.size)
+    assert not split.test.size
+    assert not hold_back(GRAPH.labels, 0.25, seed=4).equals(split)
+    with pytest.raises(DataError, match="expected at least 2"):
+        hold_back(np.array([0, -1]), 0.5)
 
 
 @given(
@@ -196,7 +237,7 @@ def test_a_plan_notes_what_it_decided() -> None:
         ({"folds": 5, "group": "b"}, "expected one of them"),
         ({"folds": 1}, "at least 2"),
         ({"folds": 5, "train": 0.6}, "no meaning with folds"),
-        ({"folds": 5, "val": 1.0}, "no share"),
+        ({"folds": 5, "val": 1.0}, "leave no nodes outside a fold"),
         ({"count": 2, "train": 0.8, "val": 0.2}, "leave no test nodes"),
         ({"count": -1}, "0 or more"),
         ({"count": 1, "seed": -1}, "0 or more"),
@@ -220,7 +261,7 @@ def test_a_plan_by_a_column_needs_its_values() -> None:
 
 
 def everything(split: Split) -> np.ndarray:
-    return np.sort(np.concatenate([getattr(split, role) for role in ROLES]))
+    return np.sort(np.concatenate(list(split.parts().values())))
 
 
 GRAPH: Graph = synthesize(nodes=400, unlabelled=0.2, splits=0)

@@ -35,7 +35,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
 from gpcn.graph.given_labels import labels_of_one_type, unknown_labels
-from gpcn.splits import random_splits
+from gpcn.splits import hold_back
 from gpcn.utils.types import UNKNOWN
 
 PREFIX = "model__"
@@ -112,15 +112,9 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             graph = self._graph_from_features(X, y, adjacency)
         self.seed_ = _seed_from(self.random_state)
-        held_back = random_splits(
-            graph,
-            count=1,
-            train=0.999 - self.validation_fraction,
-            val=self.validation_fraction,
-            seed=self.seed_,
-        )
-        split = held_back.splits[0]
-        split = replace(split, train=np.sort(np.concatenate([split.train, split.test[1:]])), test=split.test[:1])
+        if not 0 < self.validation_fraction < 1:
+            raise ConfigError(f"validation_fraction is {self.validation_fraction}; expected more than 0, less than 1")
+        split = hold_back(graph.labels, self.validation_fraction, self.seed_)
         self.num_nodes_ = graph.num_nodes
         self.member_counts_ = [1]
         self.members_ = self._choose(graph, split) if self.model == "auto" else [self._train(graph, split)]

@@ -103,7 +103,7 @@ def _warnings(
     graph: Graph, leaks: tuple[int, ...], isolated: int, constant: int, missing: tuple[tuple[int, int], ...]
 ) -> list[str]:
     warnings = []
-    shares = [leak / split.test.size for leak, split in zip(leaks, graph.splits, strict=True)]
+    shares = [leak / max(1, split.test.size) for leak, split in zip(leaks, graph.splits, strict=True)]
     if shares and np.mean(shares) >= ALARMING_LEAK:
         warnings.append(
             f"{np.mean(shares):.0%} of the test nodes have a duplicate (a node with exactly the same links) in train: "

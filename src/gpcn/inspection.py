@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from gpcn import health, homophily
-from gpcn.graph import Graph
-from gpcn.utils.types import ROLES, SparseMatrix
+from gpcn.graph import Graph, Split
+from gpcn.utils.types import SparseMatrix
 
 
 def inspect(graph: Graph) -> dict[str, Any]:
@@ -53,11 +53,21 @@ def inspect(graph: Graph) -> dict[str, Any]:
         "train_test_duplicates": max(condition.train_test_duplicates, default=0),
         "train_test_duplicates_per_split": list(condition.train_test_duplicates),
         "splits": len(graph.splits),
-        "split_sizes": [{role: int(getattr(split, role).size) for role in ROLES} for split in graph.splits],
+        "split_sizes": [_part_sizes(split) for split in graph.splits],
         "warnings": list(condition.warnings),
         "notes": list(graph.notes),
         "fingerprint": graph.fingerprint(),
     }
+
+
+def split_sizes_text(sizes: dict[str, int]) -> str:
+    """How many nodes the parts of a split have, such as `120 / 40 / 40`."""
+    return " / ".join(f"{size:,}" for size in sizes.values())
+
+
+def _part_sizes(split: Split) -> dict[str, int]:
+    """By part; splits without calibration nodes do not mention them."""
+    return {name: nodes.size for name, nodes in split.parts().items() if nodes.size or name != "calibration"}
 
 
 def _directions(graph: Graph) -> dict[str, Any]:

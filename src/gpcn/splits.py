@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph, Split
+from gpcn.graph.split import PARTS
 from gpcn.utils import machine_memory
-from gpcn.utils.types import ROLES, UNKNOWN, IntVector
+from gpcn.utils.types import UNKNOWN, IntVector
 
 GROUP_DRAWS = 20  # orders of the groups that are drawn for a split, of which the most even one counts
 
@@ -22,45 +23,50 @@ def random_splits(
     count: int = 5,
     train: float = 0.5,
     val: float = 0.25,
+    calibration: float = 0.0,
     seed: int = 0,
     stratified: bool = True,
 ) -> Graph:
-    """The graph with `count` random splits over its labelled nodes; the rest after `train` and `val` is test.
+    """Return the graph with `count` random splits over its labelled nodes; what the shares leave over is test.
 
     `stratified` keeps every class's share in each part as near to the whole as rounding allows. Split `i`
     depends on `(seed, i)` alone, so asking for more splits never changes the first ones.
     """
     _check_draw(count, seed)
-    check_split_shares(train, val)
+    check_split_shares(train, val, calibration)
     labelled = graph.labelled
     machine_memory.require_memory(
         8.0 * count * labelled.size,
         f"{count:,} splits of {labelled.size:,} labelled nodes",
         "ask for fewer, of which ten tell most of what there is to know",
     )
-    if labelled.size < 3:
-        raise DataError(f"{labelled.size} node(s) have a label; expected at least 3 to split into train, val and test")
+    parts = PARTS if calibration else PARTS[:-1]
+    if labelled.size < len(parts):
+        raise DataError(
+            f"{labelled.size} node(s) have a label; expected at least {len(parts)} to split into {_listed(parts)}"
+        )
     splits = tuple(
-        _one_split(graph.labels, labelled, train, val, np.random.default_rng([seed, number]), stratified)
+        _one_split(graph.labels, labelled, train, val, calibration, np.random.default_rng([seed, number]), stratified)
         for number in range(count)
     )
     return replace(graph, splits=splits)
 
 
-def folds(graph: Graph, *, count: int = 5, val: float = 0.2, seed: int = 0) -> Graph:
-    """The graph with `count` splits whose test parts are stratified folds: every labelled node is in exactly one.
+def folds(graph: Graph, *, count: int = 5, val: float = 0.2, calibration: float = 0.0, seed: int = 0) -> Graph:
+    """Return the graph with `count` splits whose test parts are stratified folds: every labelled node is in one.
 
-    Of the nodes outside fold `i`, a stratified share `val` is validation in split `i` and the others train.
+    Of the nodes outside fold `i`, stratified shares `val` and `calibration` are these parts of split `i` and the others
+    train.
     """
     if count < 2:
         raise ConfigError(f"{count} fold(s) were asked for; expected at least 2")
     _check_draw(count, seed)
-    if not 0 < val < 1:
-        raise ConfigError(f"val={val} is no share of the nodes outside a fold; expected more than 0 and less than 1")
+    check_shares_outside_fold(val, calibration)
     nodes = graph.labelled
-    if nodes.size < max(count, 3):
+    fewest = max(count, 4 if calibration else 3)
+    if nodes.size < fewest:
         raise DataError(
-            f"{nodes.size} node(s) have a label; expected at least {max(count, 3)} for {count} folds, so ask for fewer"
+            f"{nodes.size} node(s) have a label; expected at least {fewest} for {count} folds, so ask for fewer"
         )
     machine_memory.require_memory(
         8.0 * count * nodes.size, f"{count:,} folds of {nodes.size:,} labelled nodes", "ask for fewer folds"
@@ -69,34 +75,44 @@ def folds(graph: Graph, *, count: int = 5, val: float = 0.2, seed: int = 0) -> G
     fold = np.arange(order.size) % count
     splits = []
     for number in range(count):
-        rng = np.random.default_rng([seed, count, number])
-        rest = _interleave_classes(graph.labels, rng.permutation(order[fold != number]))
-        size = min(max(1, round(val * rest.size)), rest.size - 1)
-        part = deal_split_parts(rest.size - size, size)
-        splits.append(Split(train=rest[part == 0], val=rest[part == 1], test=order[fold == number]))
+        rest = np.random.default_rng([seed, count, number]).permutation(order[fold != number])
+        outside = _held_back(graph.labels, rest, val, calibration)
+        splits.append(replace(outside, test=order[fold == number]))
     return replace(graph, splits=tuple(splits))
 
 
-def time_split(labels: IntVector, times: npt.ArrayLike, *, train: float = 0.6, val: float = 0.2) -> Split:
-    """The earliest share of the labelled nodes trains, the next validates, the latest tests.
+def hold_back(labels: IntVector, share: float, seed: int = 0) -> Split:
+    """Return a split of all labelled nodes into a stratified `share` that validates and the others, which train."""
+    nodes = np.flatnonzero(np.asarray(labels) != UNKNOWN)
+    if nodes.size < 2:
+        raise DataError(f"{nodes.size} node(s) have a label; expected at least 2, one to train and one to validate")
+    return _held_back(labels, np.random.default_rng([seed, 0]).permutation(nodes), share)
+
+
+def time_split(
+    labels: IntVector, times: npt.ArrayLike, *, train: float = 0.6, val: float = 0.2, calibration: float = 0.0
+) -> Split:
+    """Return the split in which the earliest labelled nodes train, the next validate, then calibrate, the latest test.
 
     Nodes of equal time stay together: a border inside them moves to the nearer end. Nodes whose time is NaN are in
     no part.
     """
-    check_split_shares(train, val)
+    check_split_shares(train, val, calibration)
     labels, moments = np.asarray(labels), np.asarray(times, dtype=np.float64)
     if moments.shape != labels.shape:
         raise DataError(f"the times have shape {moments.shape}; expected {labels.size}, one per node")
     nodes = np.flatnonzero((labels != UNKNOWN) & ~np.isnan(moments))
     distinct, rank, sizes = np.unique(moments[nodes], return_inverse=True, return_counts=True)
-    if distinct.size < len(ROLES):
+    parts = ("train", "val", "calibration", "test") if calibration else ("train", "val", "test")
+    if distinct.size < len(parts):
         raise DataError(
-            f"the {' and '.join(ROLES[distinct.size :])} part of a split by time would be empty: the {nodes.size:,} "
-            f"labelled node(s) with a time have {distinct.size} different one(s); expected at least 3, so name another "
-            "column or split at random"
+            f"the {' and '.join(parts[distinct.size :])} part of a split by time would be empty: the {nodes.size:,} "
+            f"labelled node(s) with a time have {distinct.size} different one(s); expected at least {len(parts)}, so "
+            "name another column or split at random"
         )
-    first, second = _borders(sizes, train, val)
-    return Split(train=nodes[rank < first], val=nodes[(rank >= first) & (rank < second)], test=nodes[rank >= second])
+    shares = (train, val, calibration) if calibration else (train, val)
+    part = np.searchsorted(_borders(sizes, shares), rank, side="right")
+    return Split(**{name: nodes[part == index] for index, name in enumerate(parts)})
 
 
 def group_splits(
@@ -106,39 +122,57 @@ def group_splits(
     count: int = 5,
     train: float = 0.5,
     val: float = 0.25,
+    calibration: float = 0.0,
     seed: int = 0,
 ) -> tuple[Split, ...]:
-    """`count` random splits of a graph's (or a vector's) labelled nodes, in which no group is in two parts.
+    """Return `count` random splits of a graph's (or a vector's) labelled nodes, in which no group is in two parts.
 
     `groups` has an entry per node; a node whose entry is `""` is a group of its own. Shares of nodes and of classes
     are met as nearly as the most even of a few draws has them. Split `i` depends on `(seed, i)` alone.
     """
     _check_draw(count, seed)
-    check_split_shares(train, val)
+    check_split_shares(train, val, calibration)
     labels = graph.labels if isinstance(graph, Graph) else np.asarray(graph)
     if len(groups) != labels.size:
         raise DataError(f"there are {len(groups)} groups; expected {labels.size}, one per node")
     nodes = np.flatnonzero(labels != UNKNOWN)
     codes = _group_codes([groups[int(node)] for node in nodes])
     sizes = np.bincount(codes) if nodes.size else np.zeros(0, dtype=np.int64)
-    if sizes.size < len(ROLES):
+    parts = PARTS if calibration else PARTS[:-1]
+    if sizes.size < len(parts):
         raise DataError(
-            f"the {nodes.size:,} labelled node(s) are in {sizes.size} group(s); expected at least 3, one to train, one "
-            "to validate and one to test, so name another column or split at random"
+            f"the {nodes.size:,} labelled node(s) are in {sizes.size} group(s); expected at least {len(parts)}, one "
+            f"each for {_listed(parts)}, so name another column or split at random"
         )
+    shares = (train, val, 1 - train - val - calibration) if calibration else (train, val)
     splits = []
     for number in range(count):
-        part = _even_parts(labels[nodes], codes, sizes, (train, val), np.random.default_rng([seed, number]))
-        splits.append(Split(**{role: nodes[part == index] for index, role in enumerate(ROLES)}))
+        part = _even_parts(labels[nodes], codes, sizes, shares, np.random.default_rng([seed, number]))
+        splits.append(Split(**{name: nodes[part == index] for index, name in enumerate(parts)}))
     return tuple(splits)
 
 
-def check_split_shares(train: float, val: float) -> None:
-    """Refuse shares of nodes that leave one of the three parts empty."""
-    if not (0 < train < 1 and 0 < val < 1 and train + val < 1):
+def check_split_shares(train: float, val: float, calibration: float = 0.0) -> None:
+    """Refuse shares of nodes that leave no test nodes, or none to train or validate."""
+    if not (0 < train < 1 and 0 < val < 1 and 0 <= calibration < 1 and train + val + calibration < 1):
+        more = f" and calibration={calibration}" if calibration else ""
         raise ConfigError(
-            f"train={train} and val={val} leave no test nodes; expected shares that add up to less than 1"
+            f"train={train} and val={val}{more} leave no test nodes; expected shares that add up to less than 1"
         )
+
+
+def check_shares_outside_fold(val: float, calibration: float = 0.0) -> None:
+    """Refuse shares of the nodes outside a fold that leave none to train or validate."""
+    if not (0 < val < 1 and 0 <= calibration < 1 and val + calibration < 1):
+        more = f" and calibration={calibration}" if calibration else ""
+        raise ConfigError(
+            f"val={val}{more} leave no nodes outside a fold to train or validate; expected shares above 0 that add up "
+            "to less than 1"
+        )
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _check_draw(count: int, seed: int) -> None:
@@ -148,13 +182,17 @@ def _check_draw(count: int, seed: int) -> None:
         raise ConfigError(f"{count} splits were asked for; expected at least 1")
 
 
-def _borders(sizes: IntVector, train: float, val: float) -> tuple[int, int]:
-    """Where validation and test begin in a row of blocks, as near to the shares as whole blocks allow."""
+def _borders(sizes: IntVector, shares: Sequence[float]) -> IntVector:
+    """Where parts after the first begin in a row of blocks, as near to the shares as whole blocks allow."""
     ends = np.cumsum(sizes)
-    total = int(ends[-1])
-    first = int(np.argmin(np.abs(ends[:-2] - train * total))) + 1
-    second = int(np.argmin(np.abs(ends[first:-1] - (train + val) * total))) + first + 1
-    return first, second
+    total, begin, wanted = int(ends[-1]), 0, 0.0
+    borders = []
+    for number, share in enumerate(shares):
+        wanted += share
+        left = ends[begin : ends.size - (len(shares) - number)]  # every part after this one needs a block
+        begin += int(np.argmin(np.abs(left - wanted * total))) + 1
+        borders.append(begin)
+    return np.array(borders)
 
 
 def _group_codes(groups: Sequence[Hashable]) -> IntVector:
@@ -170,7 +208,7 @@ def _group_codes(groups: Sequence[Hashable]) -> IntVector:
 
 
 def _even_parts(
-    labels: IntVector, codes: IntVector, sizes: IntVector, shares: tuple[float, float], rng: np.random.Generator
+    labels: IntVector, codes: IntVector, sizes: IntVector, shares: Sequence[float], rng: np.random.Generator
 ) -> IntVector:
     """The part of every node, in the one of several random orders of the groups that comes closest to the shares."""
     classes = np.bincount(labels)
@@ -179,7 +217,7 @@ def _even_parts(
     for _ in range(GROUP_DRAWS):
         order = rng.permutation(sizes.size)
         part_of_group = np.empty(sizes.size, dtype=np.int64)
-        part_of_group[order] = np.searchsorted(_borders(sizes[order], *shares), np.arange(sizes.size), side="right")
+        part_of_group[order] = np.searchsorted(_borders(sizes[order], shares), np.arange(sizes.size), side="right")
         part = part_of_group[codes]
         counts = np.bincount(part * classes.size + labels, minlength=wanted.size).reshape(wanted.shape)
         uneven = np.abs(counts.sum(axis=1) - wanted.sum(axis=1)).sum() + np.abs(counts - wanted).sum()
@@ -189,17 +227,37 @@ def _even_parts(
 
 
 def _one_split(
-    labels: IntVector, nodes: IntVector, train: float, val: float, rng: np.random.Generator, stratified: bool
+    labels: IntVector,
+    nodes: IntVector,
+    train: float,
+    val: float,
+    calibration: float,
+    rng: np.random.Generator,
+    stratified: bool,
 ) -> Split:
     order = rng.permutation(nodes)
+    fewest = 2 if calibration else 1  # nodes that the other parts need
+    first = min(max(1, round(train * order.size)), order.size - 1 - fewest)
+    second = min(max(1, round(val * order.size)), order.size - first - fewest)
+    last = min(max(1, round(calibration * order.size)), order.size - first - second - 1) if calibration else 0
+    sizes = (first, second, order.size - first - second - last, last)
     if stratified:
-        order = _interleave_classes(labels, order)
-    first = min(max(1, round(train * order.size)), order.size - 2)
-    second = min(max(1, round(val * order.size)), order.size - first - 1)
-    if not stratified:
-        return Split(train=order[:first], val=order[first : first + second], test=order[first + second :])
-    part = deal_split_parts(first, second, order.size - first - second)
-    return Split(train=order[part == 0], val=order[part == 1], test=order[part == 2])
+        return _dealt(_interleave_classes(labels, order), sizes)
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    return Split(**{name: order[codes == code] for code, name in enumerate(PARTS)})
+
+
+def _held_back(labels: IntVector, order: IntVector, val: float, calibration: float = 0.0) -> Split:
+    """Nodes in random `order`, stratified shares of which validate and calibrate; the others train."""
+    last = min(max(1, round(calibration * order.size)), order.size - 2) if calibration else 0
+    second = min(max(1, round(val * order.size)), order.size - last - 1)
+    return _dealt(_interleave_classes(labels, order), (order.size - second - last, second, 0, last))
+
+
+def _dealt(order: IntVector, sizes: Sequence[int]) -> Split:
+    """The four parts with exact sizes, dealt out evenly along the line."""
+    part = deal_split_parts(*sizes)
+    return Split(**{name: order[part == index] for index, name in enumerate(PARTS)})
 
 
 def _interleave_classes(labels: IntVector, order: IntVector) -> IntVector:
@@ -208,7 +266,7 @@ def _interleave_classes(labels: IntVector, order: IntVector) -> IntVector:
 
 
 def deal_split_parts(*sizes: int) -> IntVector:
-    """Parts 0, 1, ... of exact sizes, dealt out evenly along the line, so every run of it has every part."""
+    """Return parts 0, 1, ... of exact sizes, dealt out evenly along the line, so every run of it has every part."""
     due = np.concatenate([(np.arange(size) + 0.5) / size for size in sizes])
     part = np.repeat(np.arange(len(sizes)), sizes)
     return part[np.argsort(due, kind="stable")]

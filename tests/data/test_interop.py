@@ -11,6 +11,7 @@ from gpcn import (
     Columns,
     DataError,
     Graph,
+    Split,
     from_networkx,
     from_pyg,
     load,
@@ -25,6 +26,7 @@ VARIANTS = {
     "one split": {},
     "no split": {"splits": ()},
     "weighted": {"weights": np.arange(1, 7) / 2},
+    "calibrated": {"splits": (Split(train=[0, 1], val=[2], calibration=[3, 4]),)},
     "sparse": {"features": sp.csr_array(np.eye(6))},
 }
 
@@ -52,8 +54,9 @@ def test_pyg_data_without_features_labels_or_masks_is_read() -> None:
 
 def test_pyg_with_nonsense_is_refused() -> None:
     ends = torch.tensor([[0, 1], [1, 2]])
-    with pytest.raises(DataError, match="all three or none"):
-        from_pyg(Data(edge_index=ends, num_nodes=3, train_mask=torch.ones(3, dtype=torch.bool)))
+    masks = {"train_mask": torch.ones(3, dtype=torch.bool), "test_mask": torch.zeros(3, 2, dtype=torch.bool)}
+    with pytest.raises(DataError, match=r"the masks have shapes \[\(3,\), \(3, 2\)\]; expected \[3\] or"):
+        from_pyg(Data(edge_index=ends, num_nodes=3, **masks))
     with pytest.raises(DataError, match="no edge_index"):
         from_pyg(Data(x=torch.ones(3, 2)))
     with pytest.raises(DataError, match="endpoint outside"):
@@ -95,7 +98,7 @@ def test_numbers_of_16_bits_in_pyg_are_the_same_of_32(dtype: torch.dtype) -> Non
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("variant", ["one split", "weighted"])
+@pytest.mark.parametrize("variant", ["one split", "weighted", "calibrated"])
 def test_a_graph_survives_networkx_and_back(directed: bool, variant: str) -> None:
     graph = make_graph(**VARIANTS[variant], label_names=["no", "yes"], node_ids="uvwxyz")
     graph = graph if directed else graph.symmetrized()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gpcn import DataError, Graph, load, save, synthesize
+from gpcn import DataError, Graph, Split, load, save, synthesize
 from gpcn.data import native
 from gpcn.data.archives import read_npz
 from tests.graphs import make_graph
@@ -27,6 +27,7 @@ VARIANTS = {
         "feature_names": ["x", "y"],
     },
     "bare": {"features": np.empty((6, 0)), "splits": ()},
+    "calibrated": {"splits": (Split(train=[0, 1], val=[2], calibration=[3, 4]),)},
     "noted": {"notes": ("one", "two"), "metric": "roc_auc"},
 }
 
@@ -79,7 +80,6 @@ def rewritten(tmp_path: Path, **changes: object) -> Path:
         ({"adjacency__indices": np.array([1, 3, 2, 3, 4, 77], np.int32)}, "damaged"),
         ({"adjacency__indptr": np.array([0, 2, -1, 4, 5, 6, 6], np.int32)}, "damaged"),
         ({"adjacency__indptr": np.array([0, 2], np.int32)}, "damaged"),
-        ({"splits": np.zeros((1, 6), np.uint8)}, "no train nodes"),
         ({"splits": np.full((1, 6), 9, np.uint8)}, "unknown codes"),
         ({"splits": np.zeros((1, 4), np.uint8)}, "splits has shape"),
         ({"labels": np.zeros(6, np.float64)}, "labels is float64"),

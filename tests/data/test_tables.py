@@ -209,10 +209,6 @@ BAD = {
     "weight is text": ({"edges": "source,target,weight\na,b,heavy\n"}, "weight column 'weight' holds string"),
     "weight is negative": ({"edges": "source,target,weight\na,b,-1\n"}, "not positive"),
     "odd split": ({"nodes": "id,label,split\na,x,train\nb,y,later\nc,x,\nd,x,\n"}, "holds 'later' in line 3"),
-    "empty split": (
-        {"nodes": "id,label,split\na,x,train\nb,y,val\nc,x,\nd,x,\n"},
-        "split column 'split': a split has no test",
-    ),
     "split without label": (
         {"nodes": "id,label,split\na,x,train\nb,y,val\nc,x,test\nd,,test\n"},
         "puts 1 node.* without a label in test",

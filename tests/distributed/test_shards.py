@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gpcn import Graph, synthesize
+from gpcn import Graph, Split, synthesize
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.tables import PartData
 from gpcn.distributed.sharding.balance import balanced_offsets
 from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import CheckpointError, ConfigError, DataError
-from gpcn.utils.types import ROLES
+from gpcn.graph.split import PARTS
 
 
 def graph_of(**changes: Any) -> Graph:
@@ -44,6 +44,7 @@ GRAPHS = {
     "directed": lambda: graph_of(directed=True),
     "sparse features": lambda: with_sparse_features(graph_of(directed=True)),
     "types and ids": lambda: with_types(graph_of(directed=True)),
+    "empty parts": lambda: replace(graph_of(unlabelled=0), splits=(Split(train=range(20), calibration=range(50, 54)),)),
     "no features": lambda: replace(graph_of(), features=np.zeros((60, 0), np.float32)),
 }
 
@@ -66,7 +67,7 @@ def test_parts_together_are_the_graph(tmp_path: Path, kind: str, parts: int) -> 
         np.testing.assert_array_equal(np.concatenate([part.features for part in data]), graph.features)
     np.testing.assert_array_equal(np.concatenate([part.labels for part in data]), graph.labels)
     for number, split in enumerate(graph.splits):
-        for role in ROLES:
+        for role in PARTS:
             nodes = np.concatenate([getattr(part.splits[number], role) + part.start for part in data])
             np.testing.assert_array_equal(nodes, getattr(split, role))
     ids = None if graph.node_ids is None else [name for part in data for name in part.node_ids or ()]

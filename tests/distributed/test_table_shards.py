@@ -202,7 +202,6 @@ def test_a_call_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
             r"column 'size' holds 'big'; expected a number like the other values",
         ),
         ({"nodes": {"id": ["a"] * NODES}}, r"the id 'a' is there more than once"),
-        ({"nodes": {"split": ["train"] * NODES}}, r"split column 'split' has no val node"),
         ({"nodes": {"split": ["maybe"] * NODES}}, r"split column 'split' holds 'maybe'; expected train, val, test"),
         ({"edges": {"source": ["who"] * 150}}, r"150 edge\(s\) have an end that is not among the nodes"),
         ({"edges": {"weight": [-1] * 150}}, r"150 weight\(s\) are not positive"),

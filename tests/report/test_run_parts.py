@@ -16,6 +16,7 @@ from gpcn.report import first_look, graph_picture, importance, ranking, run_sect
 from gpcn.report.materials import RunMaterial, gather_materials
 from gpcn.training.predictions.threshold import best_f1_threshold, validation_nodes
 from gpcn.training.runs.run import Run
+from tests.commands import in_process
 from tests.report.conftest import CLASSES, NASTY
 
 
@@ -63,6 +64,19 @@ def test_more_classes_have_a_curve_each_and_no_threshold(folder: Path) -> None:
     for figure in ranking.ranking_curves(run_material.run, run_material.graph):
         assert sum("line" in trace and trace["line"].get("dash") is None for trace in figure.data) == 3
         assert not [trace for trace in figure.data if trace["mode"] == "markers"]
+
+
+def test_a_run_without_test_nodes_shows_how_it_learned_and_nothing_of_tests(tmp_path: Path) -> None:
+    drawn = synthesize(nodes=100, classes=2, degree=5, splits=1)
+    (split,) = drawn.splits
+    save(replace(drawn, splits=(replace(split, test=[], calibration=split.test),)), tmp_path / "graph.npz")
+    words = ("--model", "gpcn", "--set", "epochs=5", "--out", tmp_path / "run")
+    trained = in_process("train", tmp_path / "graph.npz", *words)
+    assert "accuracy – ± –" in trained.stdout
+    html = str(run_section.run_section(material(tmp_path / "run")))
+    assert "Learning" in html
+    assert "Predictions on test nodes" not in html
+    assert "50 / 25 / 0 / 25 nodes" in in_process("inspect", tmp_path / "graph.npz").stdout
 
 
 def test_one_class_among_test_nodes_has_no_curve(two: RunMaterial) -> None:

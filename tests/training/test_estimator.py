@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpcn import ConfigError, GPCNClassifier, synthesize
+from gpcn.training.trainer import Trainer
 
 GRAPH = synthesize(nodes=200, classes=3, degree=6, homophily=0.05, mixing="ring", signal=1.5, splits=0)
 
@@ -32,6 +33,18 @@ def test_unlabelled_nodes_are_predicted_from_features_and_links() -> None:
     assert (predicted[100:] == GRAPH.labels[100:]).mean() > 0.7
     assert model.predict_proba(GRAPH.features, adjacency=GRAPH.adjacency).shape == (200, 3)
     assert model.score(GRAPH.features, GRAPH.labels, adjacency=GRAPH.adjacency) > 0.7
+
+
+def test_every_row_trains_but_those_that_validate(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("gpcn.training.trainer_choice.Trainer", lambda *given: seen.append(given[2]) or Trainer(*given))
+    nodes = np.arange(0, 200, 2)
+    GPCNClassifier(graph=GRAPH, epochs=2, validation_fraction=0.2).fit(nodes, GRAPH.labels[nodes])
+    (split,) = seen
+    assert sorted([*split.train, *split.val]) == nodes.tolist()
+    assert (split.val.size, split.test.size) == (20, 0)
+    with pytest.raises(ConfigError, match="validation_fraction is 1.0; expected more than 0"):
+        GPCNClassifier(graph=GRAPH, validation_fraction=1.0).fit(nodes, GRAPH.labels[nodes])
 
 
 def test_the_links_of_fit_are_remembered_for_its_rows_and_asked_for_of_others() -> None:

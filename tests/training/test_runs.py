@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, synthesize, train
+from gpcn import CheckpointError, ConfigError, DataError, Graph, Split, TrainConfig, synthesize, train
 from gpcn.training.predictions.prediction import predict, write
+from gpcn.training.problem import Problem
 from gpcn.training.runs.run import Run
 from gpcn.training.scores.comparison import compare
+from gpcn.training.trainer_choice import trainer_for
 from tests.graphs import grown_graph
 
 GRAPH_OPTIONS = {"nodes": 120, "classes": 3, "degree": 5, "splits": 3, "unlabelled": 0.1}
@@ -51,6 +54,32 @@ def test_another_configuration_or_graph_is_refused(graph: Graph, tmp_path: Path)
         train(graph, TrainConfig.of("gpcn", hidden=9, epochs=12), out=tmp_path)
     with pytest.raises(ConfigError, match="was trained on another graph"):
         train(synthesize(nodes=120, classes=3, splits=3, seed=5), CONFIG, out=tmp_path)
+
+
+def test_a_split_without_test_nodes_has_no_test_score(graph: Graph, tmp_path: Path) -> None:
+    untested = replace(graph, splits=tuple(replace(split, test=[], calibration=split.test) for split in graph.splits))
+    result = train(untested, CONFIG, out=tmp_path, jobs=1)
+    assert (result["test_mean"], result["test_std"]) == (None, None)
+    assert result["val_mean"] == pytest.approx(train(graph, CONFIG, jobs=1)["val_mean"])
+    assert Run.open(tmp_path).result() == result
+    ranked = compare(untested, [result])
+    assert [row["test_mean"] for row in ranked["models"]] == [None, None]
+    assert ranked["chosen_on_validation"] == "gpcn"
+
+
+def test_parts_that_training_needs_are_asked_for(graph: Graph) -> None:
+    first, *others = graph.splits
+    for part, message in (
+        ("train", "split 0 of .* has no train nodes, to learn from"),
+        ("val", "has no val nodes, by"),
+    ):
+        with pytest.raises(DataError, match=message):
+            train(replace(graph, splits=(replace(first, **{part: []}), *others)), CONFIG)
+    trainer = trainer_for(Problem.of(graph, CONFIG), CONFIG, Split(train=first.train), 0)
+    with pytest.raises(DataError, match="the split has no val nodes"):
+        trainer.run()
+    with pytest.raises(DataError, match="the split has no train nodes"):
+        trainer_for(Problem.of(graph, CONFIG), CONFIG, Split(val=first.val), 0)
 
 
 def test_splits_that_do_not_exist_are_named(graph: Graph) -> None:

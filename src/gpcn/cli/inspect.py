@@ -10,7 +10,7 @@ from rich.console import Console
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
-from gpcn.inspection import inspect
+from gpcn.inspection import inspect, split_sizes_text
 
 LARGEST_MATRIX = 12
 MOST_ALIKE = 12
@@ -110,8 +110,7 @@ def _relations(facts: dict[str, Any]) -> dict[str, str]:
 def _splits(facts: dict[str, Any]) -> str:
     if not facts["splits"]:
         return "none; train and compare draw five at random, unless a column or an option says otherwise"
-    first = facts["split_sizes"][0]
-    return f"{facts['splits']}, the first with {first['train']:,} / {first['val']:,} / {first['test']:,} nodes"
+    return f"{facts['splits']}, the first with {split_sizes_text(facts['split_sizes'][0])} nodes"
 
 
 def _directions(directions: dict[str, Any], to: Console) -> None:

@@ -17,13 +17,14 @@ from gpcn.data.tables.edge_ends import SourceTable
 from gpcn.data.tables.tables_out import feature_column_titles
 from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
+from gpcn.graph.split import PARTS
 from gpcn.graph.validation import edges_to_adjacency, narrow_edge_weights
 from gpcn.preparation import values
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import Role
 from gpcn.utils.extras import require_library
 from gpcn.utils.tensors import as_array
-from gpcn.utils.types import ROLES, UNKNOWN
+from gpcn.utils.types import UNKNOWN
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -54,9 +55,10 @@ def to_pyg(graph: Graph) -> Data:
             data.x = torch.sparse_csr_tensor(ends, columns, values, size=graph.features.shape, check_invariants=True)
     if graph.weighted:
         data.edge_weight = torch.tensor(graph.adjacency.data)
-    for role in ROLES if graph.splits else ():
-        masks = np.stack([split.mask(role, graph.num_nodes) for split in graph.splits], axis=1)
-        data[f"{role}_mask"] = torch.tensor(masks[:, 0] if masks.shape[1] == 1 else masks)
+    for part in PARTS if graph.splits else ():
+        masks = np.stack([split.mask(part, graph.num_nodes) for split in graph.splits], axis=1)
+        if masks.any() or part != "calibration":  # the other three are there by PyG's custom
+            data[f"{part}_mask"] = torch.tensor(masks[:, 0] if masks.shape[1] == 1 else masks)
     return data
 
 
@@ -136,13 +138,13 @@ def to_networkx(graph: Graph) -> nx.Graph:
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     result: nx.Graph = nx.DiGraph() if graph.directed else nx.Graph()
     result.graph[PREPARED] = True
-    roles = [_roles(split, graph.num_nodes) for split in graph.splits]
+    parts = [split.names(graph.num_nodes) for split in graph.splits]
     for node, identity in enumerate(ids):
         attributes: dict[str, Any] = dict(zip(names, dense[node].tolist(), strict=True))
         if graph.labels[node] != UNKNOWN:
             label = int(graph.labels[node])
             attributes["label"] = graph.label_names[label] if graph.label_names else str(label)
-        attributes |= {f"split_{number}": role[node] for number, role in enumerate(roles) if role[node]}
+        attributes |= {f"split_{number}": part[node] for number, part in enumerate(parts) if part[node]}
         result.add_node(identity, **attributes)
     entries = graph.adjacency.tocoo()
     for source, target, value in zip(entries.row, entries.col, entries.data.tolist(), strict=True):
@@ -279,13 +281,6 @@ def _attribute(cells: list[Any], key: str, where: str) -> Any:
         return pa.array([None if value is None else str(value) for value in listed])
 
 
-def _roles(split: Split, nodes: int) -> list[str]:
-    words = np.full(nodes, "", dtype="<U5")
-    for role in ROLES:
-        words[getattr(split, role)] = role
-    return [str(word) for word in words]
-
-
 def _features(x: Any, nodes: int) -> Any:
     import torch
 
@@ -298,13 +293,12 @@ def _features(x: Any, nodes: int) -> Any:
 
 
 def _splits(data: Any, nodes: int) -> tuple[Split, ...]:
-    masks = [data.get(f"{role}_mask") for role in ROLES]
-    if all(mask is None for mask in masks):
+    masks = {part: mask for part in PARTS if (mask := data.get(f"{part}_mask")) is not None}
+    if not masks:
         return ()
-    if any(mask is None for mask in masks):
-        raise DataError("the Data has some of train_mask, val_mask and test_mask; expected all three or none")
-    shapes = {tuple(mask.shape) for mask in masks}
+    shapes = {tuple(mask.shape) for mask in masks.values()}
     if len(shapes) > 1 or next(iter(shapes))[0] != nodes:
         raise DataError(f"the masks have shapes {sorted(shapes)}; expected [{nodes}] or [{nodes}, S], all alike")
-    columns = [as_array(mask).reshape(nodes, -1).T for mask in masks]
-    return tuple(Split.from_masks(*rows) for rows in zip(*columns, strict=True))
+    columns = {part: as_array(mask).reshape(nodes, -1).T for part, mask in masks.items()}
+    count = len(next(iter(columns.values())))
+    return tuple(Split.from_masks(**{part: rows[number] for part, rows in columns.items()}) for number in range(count))

@@ -4,7 +4,7 @@ meta                    UTF-8 JSON: format, version, name, metric, label_names, 
 adjacency.indptr, adjacency.indices, adjacency.data (absent where all weights are 1)
 features | features.indptr, features.indices, features.data, features.shape
 labels                  int64 [N], -1 unknown
-splits                  uint8 [S, N]: 0 in no part, 1 train, 2 val, 3 test
+splits                  uint8 [S, N]: 0 in no part, 1 train, 2 val, 3 test, 4 calibration
 node_ids.text, node_ids.ends    UTF-8 bytes of all ids, and where each one ends
 relations.K.indptr, .indices, .data    edges of the K-th type; meta names the types and holds the preparation of columns
 """
@@ -26,7 +26,6 @@ from gpcn.errors import DataError
 from gpcn.files.atomic import replacing
 from gpcn.graph import Graph, Split
 from gpcn.preparation.preparation import Preparation
-from gpcn.utils.types import ROLES
 
 FORMAT = "gpcn-graph"
 VERSION = 1
@@ -93,7 +92,9 @@ def _to_arrays(graph: Graph) -> Arrays:
         "adjacency.indptr": graph.adjacency.indptr,
         "adjacency.indices": graph.adjacency.indices,
         "labels": graph.labels,
-        "splits": _roles(graph),
+        "splits": np.array([split.codes(graph.num_nodes) for split in graph.splits], np.uint8).reshape(
+            -1, graph.num_nodes
+        ),
     }
     if graph.weighted:
         arrays["adjacency.data"] = graph.adjacency.data
@@ -164,18 +165,10 @@ def _feature_matrix(arrays: Arrays) -> npt.NDArray[Any] | sp.csr_array:
     return _matrix(arrays, "features", tuple(shape))
 
 
-def _roles(graph: Graph) -> npt.NDArray[np.uint8]:
-    roles = np.zeros((len(graph.splits), graph.num_nodes), dtype=np.uint8)
-    for row, split in zip(roles, graph.splits, strict=True):
-        for code, role in enumerate(ROLES, start=1):
-            row[getattr(split, role)] = code
-    return roles
-
-
 def _splits(arrays: Arrays, nodes: int) -> tuple[Split, ...]:
     if "splits" not in arrays:
         return ()
-    roles = require_array(arrays, "splits", "u", 2)
-    if roles.shape[1] != nodes or roles.max(initial=0) > len(ROLES):
-        raise ValueError(f"splits has shape {roles.shape} or unknown codes; expected [S, {nodes}] of 0 to {len(ROLES)}")
-    return tuple(Split(**{role: np.flatnonzero(row == code) for code, role in enumerate(ROLES, 1)}) for row in roles)
+    codes = require_array(arrays, "splits", "u", 2)
+    if codes.shape[1] != nodes:
+        raise ValueError(f"splits has shape {codes.shape}; expected [S, {nodes}]")
+    return tuple(Split.from_codes(row) for row in codes)

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
-from gpcn.splits import check_split_shares, folds, group_splits, random_splits, time_split
-from gpcn.utils.types import ROLES, UNKNOWN, IntVector
+from gpcn.graph.split import PARTS
+from gpcn.splits import check_shares_outside_fold, check_split_shares, folds, group_splits, random_splits, time_split
+from gpcn.utils.types import UNKNOWN, IntVector
 
 DEFAULT_COUNT = 5
 MOST_SPLITS = 10_000  # every one of them is trained, and holds every labelled node
@@ -29,6 +30,7 @@ class SplitPlan:
         count: number of random splits; with `group`, 0 means 5.
         train: share of the nodes that train.
         val: share of the nodes that validate; with `folds`, of the nodes outside the fold. The rest is test.
+        calibration: share of the nodes that calibrate, reckoned like `val`.
         folds: number of folds, each the test part of one split, instead of `count` random splits.
         seed: decides every random draw.
         by: the column of times for a single split, of which the earliest nodes train and the latest test.
@@ -42,6 +44,7 @@ class SplitPlan:
     seed: int = 0
     by: str | None = None
     group: str | None = None
+    calibration: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("count", "folds", "seed"):
@@ -63,15 +66,14 @@ class SplitPlan:
         if self.folds:
             self._check_folds()
         else:
-            check_split_shares(self.train, self.val)
+            check_split_shares(self.train, self.val, self.calibration)
 
     def _check_folds(self) -> None:
         if self.folds < 2:
             raise ConfigError(f"{self.folds} fold was asked for; expected at least 2")
         if self.train != SplitPlan.train:
             raise ConfigError(f"train={self.train} has no meaning with folds, where all that is left trains; give val")
-        if not 0 < self.val < 1:
-            raise ConfigError(f"val={self.val} is no share of the nodes outside a fold; expected more than 0, below 1")
+        check_shares_outside_fold(self.val, self.calibration)
 
     @property
     def needs_columns(self) -> bool:
@@ -89,24 +91,23 @@ class SplitPlan:
 
         `times` (NaN where unknown) and `groups` (`""` where none) have an entry per node, for `by` and `group`.
         """
+        shares = {"train": self.train, "val": self.val, "calibration": self.calibration}
         if self.by:
             if times is None:
                 raise ConfigError(f"a split by {self.by!r} needs the times of the nodes; hand them over as times=")
-            split = time_split(graph.labels, times, train=self.train, val=self.val)
+            split = time_split(graph.labels, times, **shares)
             notes = self._notes_of_times(graph.labels, np.asarray(times, dtype=np.float64), split)
             return replace(graph, splits=(split,), notes=(*graph.notes, *notes))
         if self.group:
             if groups is None:
                 raise ConfigError(f"a split by {self.group!r} needs the groups of the nodes; hand them over as groups=")
-            splits = group_splits(
-                graph, groups, count=self.count or DEFAULT_COUNT, train=self.train, val=self.val, seed=self.seed
-            )
+            splits = group_splits(graph, groups, count=self.count or DEFAULT_COUNT, seed=self.seed, **shares)
             notes = self._notes_of_groups(graph.labels, groups, splits)
             return replace(graph, splits=splits, notes=(*graph.notes, *notes))
         if self.folds:
-            split_graph = folds(graph, count=self.folds, val=self.val, seed=self.seed)
+            split_graph = folds(graph, count=self.folds, val=self.val, calibration=self.calibration, seed=self.seed)
             return replace(split_graph, notes=(*graph.notes, *self._notes_of_folds(graph)))
-        return random_splits(graph, count=self.count, train=self.train, val=self.val, seed=self.seed)
+        return random_splits(graph, count=self.count, seed=self.seed, stratified=True, **shares)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -120,7 +121,7 @@ class SplitPlan:
         for name, value in payload.items():
             if name not in {field.name for field in fields(cls)}:
                 raise ConfigError(f"a split plan has no {name!r}; it has {', '.join(f.name for f in fields(cls))}")
-            expected = (str, type(None)) if name in ("by", "group") else (int, float) if name in ROLES else (int,)
+            expected = (str, type(None)) if name in ("by", "group") else (int, float) if name in PARTS else (int,)
             if not isinstance(value, expected) or isinstance(value, bool):
                 raise ConfigError(f"{name} of a split plan is {value!r}; expected {expected[0].__name__}")
         return cls(**payload)
@@ -143,16 +144,17 @@ class SplitPlan:
 
     def _notes_of_shares(self, splits: tuple[Split, ...], why: str) -> list[str]:
         """One note, of the split that is furthest from the shares, where that is far."""
-        wanted = np.array([self.train, self.val, 1 - self.train - self.val])
-        sizes = np.array([[getattr(split, role).size for role in ROLES] for split in splits], dtype=np.float64)
+        wanted = np.array([self.train, self.val, 1 - self.train - self.val - self.calibration, self.calibration])
+        sizes = np.array([[part.size for part in split.parts().values()] for split in splits], dtype=np.float64)
+        if not self.calibration:
+            wanted, sizes = wanted[:-1], sizes[:, :-1]
         shares = sizes / sizes.sum(axis=1, keepdims=True)
         furthest = int(np.abs(shares - wanted).max(axis=1).argmax())
         if np.abs(shares[furthest] - wanted).max() <= NOTABLE:
             return []
         actual, requested = ("/".join(f"{100 * share:.0f}" for share in row) for row in (shares[furthest], wanted))
-        return [
-            f"{why}, so split {furthest} has {actual} % of the nodes to train, validate and test, not {requested} %"
-        ]
+        uses = "train, validate, test and calibrate" if self.calibration else "train, validate and test"
+        return [f"{why}, so split {furthest} has {actual} % of the nodes to {uses}, not {requested} %"]
 
     def _notes_of_folds(self, graph: Graph) -> list[str]:
         sizes = np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes)

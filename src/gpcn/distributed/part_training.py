@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gpcn.data.parts.files import write_part_table
 from gpcn.data.parts.manifest import Manifest
-from gpcn.data.parts.tables import PartData, PartSplit
+from gpcn.data.parts.tables import PartData
 from gpcn.distributed.gathered_digests import gather_worker_digests
 from gpcn.distributed.part_checkpoints import PartCheckpoints
 from gpcn.distributed.part_loading import load_part
@@ -86,7 +86,7 @@ def _train_split(
     add_folder(folder.parent)
     add_folder(folder)
     owner = part_key(run, number, workers.rank)
-    trainer = Trainer(problem, run.config, cast(Split, data.splits[number]), number)
+    trainer = Trainer(problem, run.config, data.splits[number], number)
     kept = PartCheckpoints(folder, owner, workers)
     spent = kept.restore(trainer)
     start = saved = time.perf_counter()
@@ -134,7 +134,7 @@ def part_prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Ta
     return pa.table(columns)
 
 
-def _metrics(problem: PartProblem, split: PartSplit, probabilities: Tensor) -> dict[str, Any]:
+def _metrics(problem: PartProblem, split: Split, probabilities: Tensor) -> dict[str, Any]:
     """By role, how good predictions are for the nodes of all workers."""
     graph, workers = problem.graph, problem.workers
     metrics = {}

@@ -14,7 +14,7 @@ from gpcn.graph import Graph
 from gpcn.nn.base import NodeClassifier
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.runs.run import Run
-from gpcn.utils.types import ROLES, UNKNOWN
+from gpcn.utils.types import UNKNOWN
 
 MOST_COMPARED = 20_000  # names of nodes that a misspelt one is compared with
 
@@ -103,9 +103,6 @@ def explained_node_position(graph: Graph, node: str) -> int:
 
 def _roles(run: Run, graph: Graph, number: int) -> tuple[str | None, ...]:
     """What each node was for in that split, where the graph still is the one trained on."""
-    roles: list[str | None] = [None] * graph.num_nodes
-    if graph.fingerprint() == run.graph["fingerprint"]:
-        for role in ROLES:
-            for node in getattr(graph.splits[number], role):
-                roles[node] = role
-    return tuple(roles)
+    if graph.fingerprint() != run.graph["fingerprint"]:
+        return (None,) * graph.num_nodes
+    return tuple(graph.splits[number].names(graph.num_nodes))

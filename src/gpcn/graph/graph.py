@@ -1,4 +1,4 @@
-"""`Graph` and `Split`: what flows through everything, validated at birth and then left alone."""
+"""`Graph`: what flows through everything, validated at birth and then left alone."""
 
 from __future__ import annotations
 
@@ -14,57 +14,15 @@ import scipy.sparse as sp
 
 from gpcn.errors import DataError
 from gpcn.graph import validation
+from gpcn.graph.split import Split, check_splits
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.tasks import metric_choice
 from gpcn.tasks.metrics import metric_names
-from gpcn.utils.types import ROLES, UNKNOWN, FloatMatrix, IntVector, SparseMatrix
+from gpcn.utils.types import UNKNOWN, FloatMatrix, IntVector, SparseMatrix
 
 if TYPE_CHECKING:
     from gpcn.preparation.preparation import Preparation
     from gpcn.tasks.task import Task
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Split:
-    """Which nodes train, which choose among models (`val`), which are only ever reported (`test`).
-
-    Each is a sorted vector of node positions; the three are disjoint and none is empty.
-    """
-
-    train: IntVector
-    val: IntVector
-    test: IntVector
-
-    def __post_init__(self) -> None:
-        for role in ROLES:
-            object.__setattr__(self, role, validation.checked_split_part(getattr(self, role), role))
-        for first, second in (("train", "val"), ("train", "test"), ("val", "test")):
-            shared = np.intersect1d(getattr(self, first), getattr(self, second), assume_unique=True)
-            if shared.size:
-                raise DataError(
-                    f"a split puts {shared.size} node(s) in both {first} and {second}, the first is node "
-                    f"{shared[0]}; the parts must not overlap"
-                )
-
-    @classmethod
-    def from_masks(cls, train: npt.ArrayLike, val: npt.ArrayLike, test: npt.ArrayLike) -> Split:
-        """From three boolean vectors of length N."""
-        masks = [np.asarray(mask) for mask in (train, val, test)]
-        if any(mask.dtype.kind not in "biu" for mask in masks):
-            raise DataError(
-                f"a split's masks hold {', '.join(str(mask.dtype) for mask in masks)}; expected true or false"
-            )
-        return cls(**dict(zip(ROLES, (np.flatnonzero(mask) for mask in masks), strict=True)))
-
-    def mask(self, role: str, num_nodes: int) -> npt.NDArray[np.bool_]:
-        """One part as a boolean vector."""
-        mask = np.zeros(num_nodes, dtype=bool)
-        mask[getattr(self, role)] = True
-        return mask
-
-    def equals(self, other: Split) -> bool:
-        """The same nodes in the same parts."""
-        return all(np.array_equal(getattr(self, role), getattr(other, role)) for role in ROLES)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -119,7 +77,7 @@ class Graph:
         validation.check_graph_names("node_ids", self.node_ids, self.num_nodes)
         validation.check_graph_names("label_names", self.label_names, self.num_classes)
         validation.check_graph_names("feature_names", self.feature_names, self.num_features)
-        validation.check_graph_splits(self.splits, self.labels)
+        check_splits(self.splits, self.labels)
         if self.metric not in metric_names():
             raise DataError(f"metric {self.metric!r} is unknown; expected one of {', '.join(metric_names())}")
 
@@ -237,7 +195,11 @@ class Graph:
         else:
             parts += [self.features.indptr, self.features.indices, self.features.data]
         parts.append(self.labels)
-        parts += [getattr(split, role) for split in self.splits for role in ROLES]
+        for number, split in enumerate(self.splits):
+            parts += [split.train, split.val, split.test]
+            if split.calibration.size:  # named, so that splits without one keep their digest
+                digest.update(f"calibration {number}".encode())
+                parts.append(split.calibration)
         for name in sorted(self.relations):
             digest.update(name.encode())
             parts += [getattr(self.relations[name], part) for part in ("indptr", "indices", "data")]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from gpcn.errors import DataError
-from gpcn.utils.types import ROLES, UNKNOWN, FloatMatrix, IntVector, SparseMatrix
+from gpcn.utils.types import UNKNOWN, FloatMatrix, IntVector, SparseMatrix
 
 MOST_CLASSES = 2000
 
@@ -198,41 +198,6 @@ def check_graph_names(field: str, names: Sequence[str] | None, size: int) -> Non
         raise DataError(f"{field} has {len(names)} entries; expected {size}")
     if len(set(names)) != size:
         raise DataError(f"{field} repeats {_first_repeated(names)!r}; each must be different")
-
-
-def check_graph_splits(splits: Iterable[object], labels: IntVector) -> None:
-    """Splits over nodes that have one of the `labels`."""
-    for number, split in enumerate(splits):
-        if not all(hasattr(split, role) for role in ROLES):
-            raise DataError(f"split {number} is of type {type(split).__name__}; expected Split")
-        for role in ROLES:
-            part: IntVector = getattr(split, role)
-            if part[-1] >= labels.size:
-                raise DataError(
-                    f"split {number} puts node {part[-1]} in {role}, but nodes go from 0 to {labels.size - 1}"
-                )
-            unlabelled = part[labels[part] == UNKNOWN]
-            if unlabelled.size:
-                raise DataError(
-                    f"split {number} puts {unlabelled.size} node(s) without a label in {role}, the first is node "
-                    f"{unlabelled[0]}; leave nodes to be predicted out of the splits"
-                )
-
-
-def checked_split_part(given: object, role: str) -> IntVector:
-    """One part of a split: sorted, distinct, not empty."""
-    part = np.asarray(given)
-    if part.size == 0:
-        raise DataError(f"a split has no {role} nodes; expected at least one each to train, val and test")
-    if part.ndim != 1 or part.dtype.kind not in "iu":
-        raise DataError(f"a split's {role} part is {part.dtype} of shape {part.shape}; expected node positions")
-    ordered = np.unique(part.astype(np.int64))
-    if ordered.size != part.size:
-        raise DataError(f"a split names a node twice in {role}; expected each node once")
-    if ordered[0] < 0:
-        raise DataError(f"a split names node {ordered[0]} in {role}; nodes are numbered from 0")
-    frozen: IntVector = read_only_array(ordered)
-    return frozen
 
 
 def _first_repeated(names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from gpcn.graph import Graph
-from gpcn.inspection import inspect
+from gpcn.inspection import inspect, split_sizes_text
 from gpcn.report.figures import Figure, category_axis, chart_height, heat_map, largest_classes
 from gpcn.report.graph_picture import graph_picture
 from gpcn.report.materials import GraphMaterial
@@ -72,8 +72,7 @@ def _directions(facts: dict[str, Any]) -> list[list[Cell]]:
 def _tiles(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
     kind = ("directed" if facts["directed"] else "undirected") + (", weighted" if facts["weighted"] else "")
     unlabelled = f"{facts['unlabelled']:,} without a label" if facts["unlabelled"] else "all with a label"
-    sizes = facts["split_sizes"][0] if facts["splits"] else None
-    first = "none" if sizes is None else f"{sizes['train']:,} / {sizes['val']:,} / {sizes['test']:,} nodes"
+    first = f"{split_sizes_text(facts['split_sizes'][0])} nodes" if facts["splits"] else "none"
     return [
         ("nodes", f"{facts['nodes']:,}", unlabelled),
         ("edges", f"{facts['edges']:,}", kind),

@@ -28,8 +28,9 @@ def run_section(material: RunMaterial) -> Markup:
     """The section of one run."""
     run, result = material.run, material.result
     confusion = np.sum([split["metrics"]["test"]["confusion"] for split in result["splits"]], axis=0)
-    figures = [_confusion(confusion, run.label_names())]
-    if material.graph is not None:
+    tested = bool(confusion.any())
+    figures = [_confusion(confusion, run.label_names())] if tested else []
+    if tested and material.graph is not None:
         figures += [_reliability(run, material.graph), *ranking_curves(run, material.graph)]
     majority = majority_result([result], result["metric"], run.task())
     return render_template(

@@ -41,7 +41,8 @@ def signal_account(material: RunMaterial) -> dict[str, Any] | None:
     figures = [_coefficients(coefficients, power_names(material.run))] if coefficients else []
     mixes = [(split["split"], split["mix"]) for split in material.result["splits"] if split["mix"] is not None]
     figures += [_mixes(mixes)] if mixes else []
-    if material.graph is None or not can_be_explained(material.run):
+    tested = any(any(split["metrics"]["test"]["support"]) for split in material.result["splits"])
+    if not tested or material.graph is None or not can_be_explained(material.run):
         return {"figures": figures, "sentence": None, "table": None} if figures else None
     leads = _leads(material.run, material.graph)
     figures = [_outcomes(leads), _by_class(leads, material.run.label_names()), *figures]

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from gpcn.errors import CheckpointError, TrainingError
 from gpcn.graph import Split
+from gpcn.graph.split import missing_part
 from gpcn.nn import NodeClassifier
 from gpcn.tasks.metrics import find_metric
 from gpcn.tasks.task import Task
@@ -32,11 +33,13 @@ class TrainingLoop(ABC):
     Args:
         problem: the prepared graph.
         config: what to train and how.
-        split: which nodes train and validate; test nodes are never looked at here.
+        split: which nodes train and validate; test nodes are never looked at here. Without validation nodes training
+            nodes are judged in their place, and no epoch can be chosen.
 
     Attributes:
         model: what is trained.
         epoch: how many epochs there were.
+        can_choose: whether there are validation nodes, so that `run` can stop at the best epoch.
         best_epoch: the one whose model `best_logits` brings back.
         history: a row per epoch, as `HISTORY` names its columns.
         logits: `[N, C]`, as the last epoch judged them; those of nodes that do not validate may be missing (nan).
@@ -48,7 +51,12 @@ class TrainingLoop(ABC):
         self.problem, self.config = problem, config
         self.train, self.val = (torch.tensor(part, device=problem.device) for part in (split.train, split.val))
         self.train_labels = problem.labels[self.train]
+        if not problem.workers.total(self.train.numel()):
+            raise missing_part("the split", "train")
         self.val_labels = problem.workers.gather(problem.labels[self.val])  # of all workers, as is all that judges
+        self.can_choose = bool(self.val_labels.numel())
+        if not self.can_choose:  # for so many epochs as were settled before
+            self.val, self.val_labels = self.train, problem.workers.gather(self.train_labels)
         self.class_weights = _class_weights(problem, self.train) if config["class_weights"] else None
         self.best_value, self.best_epoch, self.epoch = math.inf, 0, 0
         self.history: list[tuple[float, ...]] = []
@@ -84,7 +92,9 @@ class TrainingLoop(ABC):
         return bool(self.epoch >= self.config["epochs"] or self.epoch - self.best_epoch > self.config["patience"])
 
     def run(self, after_epoch: Callable[[TrainingLoop], None] | None = None) -> None:
-        """Train to the end."""
+        """Train until validation nodes see no more progress."""
+        if not self.can_choose:
+            raise missing_part("the split", "val")
         while not self.finished:
             self.step()
             if after_epoch is not None:

@@ -70,7 +70,8 @@ class GraphOptions:
     text: Annotated[str | None, _columns("--text", "Nodes: columns of prose.")] = None
     drop: Annotated[str | None, _columns("--drop", "Nodes: columns to leave out.")] = None
     split: Annotated[
-        str | None, _columns("--split", "Nodes: columns that say train, val or test (default: split, split_0, …).")
+        str | None,
+        _columns("--split", "Nodes: columns that say train, val, test or calibration (default: split, split_0, …)."),
     ] = None
     undirected: Annotated[
         bool,

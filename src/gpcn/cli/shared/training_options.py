@@ -55,6 +55,10 @@ class SplitOptions:
             help="Share that validates (default: 0.25); with --folds, of those outside the fold.",
         ),
     ] = None
+    calibration_share: Annotated[
+        float | None,
+        typer.Option("--calibration", metavar="0.2", help="Share kept to calibrate, like --val (default: none)."),
+    ] = None
     folds: Annotated[
         int,
         typer.Option("--folds", metavar="N", help="N splits in which every labelled node is tested exactly once."),
@@ -70,7 +74,7 @@ class SplitOptions:
 
     def plan(self, seed: int) -> SplitPlan | None:
         """What these options say, or nothing where the graph's splits are meant."""
-        shares = {"train": self.train_share, "val": self.val_share}
+        shares = {"train": self.train_share, "val": self.val_share, "calibration": self.calibration_share}
         stated = {name: share for name, share in shares.items() if share is not None}
         if not (self.random_splits or self.folds or self.split_by is not None or self.split_group is not None):
             if stated:

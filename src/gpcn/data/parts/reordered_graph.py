@@ -5,26 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from gpcn.graph import Graph, Split
-from gpcn.utils.types import ROLES, IntVector
+from gpcn.utils.types import IntVector
 
 
 def reordered_graph(graph: Graph, positions: IntVector | None) -> Graph:
     """`graph` with its node `positions[i]` as the `i`-th."""
     if positions is None:
         return graph
-    moved = np.empty_like(positions)
-    moved[positions] = np.arange(positions.size)
     return replace(
         graph,
         adjacency=_permuted(graph.adjacency, positions),
         relations={name: _permuted(matrix, positions) for name, matrix in graph.relations.items()},
         features=graph.features[positions],
         labels=graph.labels[positions],
-        splits=tuple(Split(**{role: np.sort(moved[getattr(split, role)]) for role in ROLES}) for split in graph.splits),
+        splits=tuple(Split.from_codes(split.codes(graph.num_nodes)[positions]) for split in graph.splits),
         node_ids=None if graph.node_ids is None else [graph.node_ids[position] for position in positions],
     )
 

@@ -3,8 +3,8 @@
     links-out, links-in         node, neighbour, weight; sorted; `in` only where links have a direction
     relation-0-out, ...         the same for each type of links
     features                    a list per node, or node, column, value where sparse
-    nodes                       label, id where there are ids, and per split 0 none, 1 train, 2 val, 3 test;
-                                position in the graph where parts have its nodes in another order
+    nodes                       label, id where there are ids, and per split 0 none, 1 train, 2 val, 3 test,
+                                4 calibration; position in the graph where parts have its nodes in another order
 
 Nodes and neighbours are numbered in the order of the parts.
 """
@@ -17,26 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
 from gpcn.data.parts.files import column_array, count_part_rows, read_part_batches, read_part_table
 from gpcn.data.parts.manifest import ADVICE, Manifest
 from gpcn.errors import CheckpointError
-from gpcn.utils.types import ROLES, IntVector
+from gpcn.graph import Split
+from gpcn.utils.types import IntVector
 
 Rows = tuple[sp.csr_array, sp.csr_array]
 """Links from the nodes of a part and links to them, `[nodes here, N]` each."""
-
-
-@dataclass(frozen=True)
-class PartSplit:
-    """A split's nodes here, numbered as here; a part may have none of a role."""
-
-    train: IntVector
-    val: IntVector
-    test: IntVector
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,7 @@ class PartData:
     relations: Mapping[str, Rows]
     features: Any
     labels: IntVector
-    splits: tuple[PartSplit, ...]
+    splits: tuple[Split, ...]
     node_ids: Sequence[str] | None
     positions: IntVector | None = None
 
@@ -69,7 +60,7 @@ class PartData:
         if self.positions is not None:
             nodes["position"] = self.positions
         for number, split in enumerate(self.splits):
-            nodes[f"split_{number}"] = _roles(split, self.labels.size)
+            nodes[f"split_{number}"] = split.codes(self.labels.size).astype(np.int8)
         return {**tables, "nodes": pa.table(nodes)}
 
     @classmethod
@@ -108,7 +99,9 @@ class PartData:
             relations={name: rows(f"relation-{number}") for number, name in enumerate(manifest.relations)},
             features=matrix,
             labels=_whole_numbers(nodes, "label"),
-            splits=tuple(_split(_whole_numbers(nodes, f"split_{number}")) for number in range(manifest.splits)),
+            splits=tuple(
+                Split.from_codes(_whole_numbers(nodes, f"split_{number}")) for number in range(manifest.splits)
+            ),
             node_ids=nodes.column("id").to_pylist() if manifest.named_nodes else None,
             positions=None if manifest.order == "kept" else _whole_numbers(nodes, "position"),
         )
@@ -172,14 +165,3 @@ def _read_matrix(
         values[before : before + batch.num_rows] = numbers
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(columns.dtype)
     return sp.csr_array((values, columns, indptr), shape=(stop - start, width))
-
-
-def _roles(split: PartSplit, nodes: int) -> npt.NDArray[np.int8]:
-    roles = np.zeros(nodes, dtype=np.int8)
-    for code, role in enumerate(ROLES, start=1):
-        roles[getattr(split, role)] = code
-    return roles
-
-
-def _split(roles: IntVector) -> PartSplit:
-    return PartSplit(*(np.flatnonzero(roles == code).astype(np.int64) for code in (1, 2, 3)))

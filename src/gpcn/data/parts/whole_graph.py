@@ -14,7 +14,6 @@ from gpcn.data.parts.tables import PartData
 from gpcn.graph import Graph, Split
 from gpcn.preparation.preparation import Preparation
 from gpcn.utils import machine_memory
-from gpcn.utils.types import ROLES
 
 
 def read_whole(root: Path) -> Graph:
@@ -41,15 +40,12 @@ def read_whole(root: Path) -> Graph:
         },
         features=sp.vstack(features, format="csr") if manifest.sparse_features else np.concatenate(features),
         labels=np.concatenate([part.labels for part in parts]),
-        splits=tuple(_split(parts, number) for number in range(manifest.splits)),
+        splits=tuple(
+            Split.from_codes(np.concatenate([part.splits[number].codes(part.labels.size) for part in parts]))
+            for number in range(manifest.splits)
+        ),
         node_ids=[name for part in parts for name in part.node_ids or ()] if manifest.named_nodes else None,
         **fields,
     )
     positions = [part.positions for part in parts if part.positions is not None]
     return reordered_graph(whole, np.argsort(np.concatenate(positions))) if positions else whole
-
-
-def _split(parts: list[PartData], number: int) -> Split:
-    return Split(
-        **{role: np.concatenate([getattr(part.splits[number], role) + part.start for part in parts]) for role in ROLES}
-    )

@@ -34,6 +34,7 @@ PARTS = {
     "train": ("train", "training"),
     "val": ("val", "valid", "validation", "dev", "development"),
     "test": ("test", "testing", "eval", "evaluation", "holdout"),
+    "calibration": ("calibration", "calibrate", "cal"),
 }
 PART_OF = {word: part for part, words in PARTS.items() for word in words}
 
@@ -273,7 +274,7 @@ def _read_splits(nodes: SourceTable, names: tuple[str, ...]) -> tuple[Split, ...
             row = int(pc.index(words, strange[0]).as_py())
             raise DataError(
                 f"{nodes.where}: split column {column!r} holds {strange[0]!r} in {nodes.at(row)}; expected train, val, "
-                "test or nothing"
+                "test, calibration or nothing"
             )
         parts = np.array([PART_OF.get(word, "") for word in words.to_pylist()])
         try:

@@ -24,7 +24,7 @@ from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
 from gpcn.tasks.metrics import metric_names
-from gpcn.utils.types import ROLES, UNKNOWN
+from gpcn.utils.types import UNKNOWN
 
 FORMAT, UNFINISHED = "gpcn-tables", "gpcn-tables-unfinished"
 CELLS_AT_ONCE = 4_000_000
@@ -146,10 +146,7 @@ def _node_rows(graph: Graph, ids: np.ndarray, titles: list[str], rows: slice) ->
         "label": pa.array([None if y == UNKNOWN else names[y] for y in graph.labels[rows]], pa.string()),
     }
     for number, split in enumerate(graph.splits):
-        words = np.full(graph.num_nodes, None, dtype=object)
-        for role in ROLES:
-            words[getattr(split, role)] = role
-        columns[f"split_{number}"] = pa.array(words[rows], pa.string())
+        columns[f"split_{number}"] = pa.array(split.names(graph.num_nodes)[rows], pa.string())
     part = graph.features[rows]
     dense = part if isinstance(part, np.ndarray) else part.toarray()
     for title, values in zip(titles, dense.T, strict=True):

@@ -19,7 +19,7 @@ from gpcn.distributed.sharding.stored_tables import shared_column_names, store_t
 from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
 from gpcn.errors import DataError
 from gpcn.preparation.values import MISSING
-from gpcn.utils.types import ROLES, UNKNOWN
+from gpcn.utils.types import UNKNOWN
 
 KNOWN = "FROM pairs WHERE source IS NOT NULL AND target IS NOT NULL"
 IN_MEMORY = "leave --memory out if the graph fits into memory"
@@ -194,7 +194,7 @@ def count_link_entries(database: TableDatabase, directed: bool) -> Any:
 
 
 def check_streamed_splits(database: TableDatabase, columns: Columns) -> None:
-    """Refuse splits with an unknown word, an empty role, or nodes without a label."""
+    """Refuse splits with an unknown word, or nodes without a label."""
     label = quoted_name(str(columns.label))
     for column in columns.splits or ():
         words = [word for synonyms in PARTS.values() for word in synonyms]
@@ -202,11 +202,9 @@ def check_streamed_splits(database: TableDatabase, columns: Columns) -> None:
         cell = f"lower({quoted_name(column)})"
         strange = database.rows(f"SELECT {cell} FROM nodes WHERE {cell} NOT IN ({allowed}) LIMIT 1")
         if strange:
-            raise DataError(f"split column {column!r} holds {strange[0][0]!r}; expected train, val, test or nothing")
-        counts = dict(database.rows(f"SELECT {split_role_sql(column)}, count(*) FROM nodes GROUP BY 1"))
-        for code, role in enumerate(ROLES, start=1):
-            if not counts.get(code):
-                raise DataError(f"split column {column!r} has no {role} node; expected some of train, val and test")
+            raise DataError(
+                f"split column {column!r} holds {strange[0][0]!r}; expected train, val, test, calibration or nothing"
+            )
         ((unlabelled,),) = database.rows(
             f"SELECT count(*) FROM nodes LEFT JOIN classes AS c ON {label} = c.cell "
             f"WHERE {split_role_sql(column)} > 0 AND coalesce(c.number, -1) < 0"
@@ -216,7 +214,7 @@ def check_streamed_splits(database: TableDatabase, columns: Columns) -> None:
 
 
 def split_role_sql(column: str) -> str:
-    """The role of a node in a split, in SQL: 0 none, 1 train, 2 val, 3 test."""
+    """The role of a node in a split, in SQL: 0 none, 1 train, 2 val, 3 test, 4 calibration."""
     cell = f"lower({quoted_name(column)})"
     cases = " ".join(
         f"WHEN {cell} IN ({', '.join(map(text_literal, words))}) THEN {code}"

@@ -13,13 +13,12 @@ import scipy.sparse as sp
 from gpcn.data.parts.files import write_part
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.reordered_graph import reordered_graph
-from gpcn.data.parts.tables import PartData, PartSplit
+from gpcn.data.parts.tables import PartData
 from gpcn.distributed.sharding.ordering import PartOrder, part_order
 from gpcn.distributed.sharding.part_storage import part_storage
 from gpcn.graph import Graph, Split
 from gpcn.training.runs.profile import profile_of
 from gpcn.training.runs.run_creation import describe_graph
-from gpcn.utils.types import ROLES
 
 Progress = Callable[[int, int], None]
 """Called with how many parts are written, and of how many."""
@@ -100,13 +99,7 @@ def _part(graph: Graph, turned: dict[str, sp.csr_array], nodes: PartOrder, numbe
         relations={name: rows(name, matrix) for name, matrix in graph.relations.items()},
         features=graph.features[start:stop],
         labels=graph.labels[start:stop],
-        splits=tuple(split_of_node_range(split, start, stop) for split in graph.splits),
+        splits=tuple(Split.from_codes(split.codes(graph.num_nodes)[start:stop]) for split in graph.splits),
         node_ids=None if graph.node_ids is None else graph.node_ids[start:stop],
         positions=None if nodes.positions is None else nodes.positions[start:stop],
     )
-
-
-def split_of_node_range(split: Split, start: int, stop: int) -> PartSplit:
-    """The nodes of a split from `start` to `stop`, numbered from there."""
-    positions = (getattr(split, role) for role in ROLES)
-    return PartSplit(*(nodes[(nodes >= start) & (nodes < stop)] - start for nodes in positions))

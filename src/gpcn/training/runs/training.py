@@ -10,6 +10,7 @@ from gpcn.errors import ConfigError, DataError
 from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph
+from gpcn.graph.split import missing_part
 from gpcn.training.config import TrainConfig
 from gpcn.training.processes import parallel
 from gpcn.training.processes.parallel import Helpers, Tick
@@ -79,7 +80,7 @@ def train(
 
 
 def check_split_numbers(graph: Graph, splits: Sequence[int] | None) -> list[int]:
-    """The numbers of the splits that are meant, all of them by default."""
+    """The numbers of the splits that are meant, all of them by default; each has nodes to train and to validate."""
     if not graph.splits:
         raise DataError(f"{graph.name} has no splits; add a split column, or random ones with --random-splits 5")
     numbers = list(range(len(graph.splits))) if splits is None else sorted(set(splits))
@@ -88,4 +89,7 @@ def check_split_numbers(graph: Graph, splits: Sequence[int] | None) -> list[int]
     for number in numbers:
         if not 0 <= number < len(graph.splits):
             raise ConfigError(f"there is no split {number}; {graph.name} has splits 0 to {len(graph.splits) - 1}")
+        for part in ("train", "val"):
+            if not getattr(graph.splits[number], part).size:
+                raise missing_part(f"split {number} of {graph.name}", part)
     return numbers

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,15 +25,6 @@ from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import open_or_create_run
 from gpcn.training.runs.split_run import read_split_result, split_result, write_split
 from gpcn.tuning.auto.choice import REFITTED
-from gpcn.utils.types import IntVector
-
-
-@dataclass(frozen=True)
-class _Together:
-    """Training and validation nodes as one part, which also fills the place of the other; there is no test part."""
-
-    train: IntVector
-    val: IntVector
 
 
 def refit_members(
@@ -80,13 +70,12 @@ def refit_members(
 def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
     start = time.monotonic()
     outer = graph.splits[number]
-    nodes = np.sort(np.concatenate([outer.train, outer.val]))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         problem = Problem.of(graph, run.config)
-        both = cast(Split, _Together(nodes, nodes))
-        loop, probabilities = train_to_epoch(problem, run.config, both, number, int(before["best_epoch"]))
+        together = Split(train=np.concatenate([outer.train, outer.val]))
+        loop, probabilities = train_to_epoch(problem, run.config, together, number, int(before["best_epoch"]))
     finally:
         torch.set_num_threads(threads)
     if not np.isfinite(probabilities).all():
