@@ -35,7 +35,7 @@ from gpcn.paper.results_page.automatic import COLUMNS, DEFAULTS, DEFAULTS_KEY, D
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.training import train
 from gpcn.training.scores.model_comparison import USUAL_MODELS
-from gpcn.training.suitable_settings import suitable_settings
+from gpcn.training.settle import settle
 from gpcn.tuning.auto.portfolio import portfolio_text
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,7 +78,7 @@ def measure_defaults(dataset: str, split: int, folder: Path) -> None:
     for model in USUAL_MODELS:
         if (dataset, model, str(split)) in measured or (graph.num_features == 0 and zoo.entry(model).needs_features):
             continue
-        result = train(graph, TrainConfig.of(model, **suitable_settings(graph, model)), splits=[split], jobs=None)
+        result = train(graph, settle(TrainConfig.of(model), graph), splits=[split], jobs=None)
         row: dict[str, Any] = {"dataset": dataset, "model": model, "split": split}
         row |= {name: result[f"{name}_mean"] for name in ("test", "val")}
         row |= {"seconds": result["seconds"], "commit": code_commit()}

@@ -28,7 +28,7 @@ from gpcn.paper.searches.recipe_search import find_recipes
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import validation_halves
 from gpcn.training.runs.split_run import split_key
-from gpcn.training.suitable_settings import suitable_settings
+from gpcn.training.settle import settle
 from gpcn.tuning.auto.config_neighbours import neighbouring_config
 from gpcn.tuning.auto.holdouts import search_stages
 from gpcn.tuning.auto.portfolio import default_portfolio
@@ -53,7 +53,7 @@ def keys(graph: gpcn.Graph) -> None:
     """Texts and digests by which configurations, evaluations, splits of runs, studies and rows are recognised."""
     configs = {model: TrainConfig.of(model) for model in zoo.names()}
     changed = {model: TrainConfig.of(model, seed=3, direction="both", lr=0.02) for model in zoo.names()}
-    suited = {model: TrainConfig.of(model, **suitable_settings(graph, model)) for model in zoo.names()}
+    suited = {model: settle(TrainConfig.of(model), graph) for model in zoo.names()}
     _write(
         "configurations",
         {name: _canonical(group) for name, group in [("defaults", configs), ("changed", changed), ("suited", suited)]},

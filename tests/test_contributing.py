@@ -50,7 +50,7 @@ def test_the_recipe_of_a_model_is_a_model_that_learns(monkeypatch: pytest.Monkey
     mean = links / links.sum(1, keepdim=True).clamp(min=1)
     literal = model.node(x) + mean @ model.neighbours(x)  # type: ignore[operator]
     torch.testing.assert_close(model(x, graph), literal)
-    result = gpcn.train(graph, TrainConfig.of(entry.name, epochs=60))
+    result = gpcn.train(graph, TrainConfig.of(entry.name, epochs=60)).evaluate()
     majority = np.bincount(graph.labels).max() / graph.num_nodes
     assert result["test_mean"] > 100 * majority + 10
 

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from gpcn.splits import folds, group_splits, random_splits, time_split
     from gpcn.training.config import TrainConfig
     from gpcn.training.predictions.prediction import Predictions
-    from gpcn.training.runs.training import train
     from gpcn.workspace.folder import RunFolder, open_run
-    from gpcn.workspace.start_training import auto, compare
+    from gpcn.workspace.start_training import auto, compare, train
 
 __version__ = "0.1.0"
 __all__ = [
@@ -86,9 +85,8 @@ _HOMES = {
     "gpcn.splits": ("folds", "group_splits", "random_splits", "time_split"),
     "gpcn.training.config": ("TrainConfig",),
     "gpcn.training.predictions.prediction": ("Predictions",),
-    "gpcn.training.runs.training": ("train",),
     "gpcn.workspace.folder": ("RunFolder", "open_run"),
-    "gpcn.workspace.start_training": ("auto", "compare"),
+    "gpcn.workspace.start_training": ("auto", "compare", "train"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 _NAMED_THERE = {"save": "write"}

@@ -128,7 +128,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from gpcn.training.problem import Problem
         from gpcn.training.trainer_choice import trainer_for
 
-        config = self._config()
+        config = self._config(graph)
         trainer = trainer_for(Problem.of(replace(graph, splits=()), config), config, split, 0)
         trainer.run()
         trainer.best_logits()
@@ -189,15 +189,16 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         return float(accuracy_score(y, self.predict(X, adjacency), sample_weight=sample_weight))
 
-    def _config(self) -> Any:
+    def _config(self, graph: Graph) -> Any:
         from gpcn.nn import zoo
         from gpcn.training.config import TrainConfig
+        from gpcn.training.settle import settle
 
         accepted = {setting.name for setting in zoo.entry(self.model).hyperparameters}
         usual = {"hidden": self.hidden, "layers": self.layers, "dropout": self.dropout}
         chosen: dict[str, Any] = {name: value for name, value in usual.items() if name in accepted}
         chosen |= {name: getattr(self, name) for name in ("lr", "weight_decay", "epochs", "patience")}
-        return TrainConfig.of(self.model, seed=self.seed_, **(chosen | self._settings()))
+        return settle(TrainConfig.of(self.model, seed=self.seed_, **(chosen | self._settings())), graph)
 
     def _settings(self) -> dict[str, Any]:
         if self.settings is None:

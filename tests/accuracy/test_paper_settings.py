@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpcn import TrainConfig, train
+from gpcn import TrainConfig
+from gpcn.training.runs.training import train
 
 CASES = {  # dataset: model, settings of the paper's tables, what the paper leaves open, least mean
     "texas": (

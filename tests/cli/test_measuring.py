@@ -64,7 +64,7 @@ def test_a_metric_is_remembered(file: Path, tmp_path: Path) -> None:
     page = (tmp_path / "r.html").read_text()
     assert "log loss, lower is better" in page
     assert f"{result['test_mean']:.4f}" in page
-    assert "--metric is 'acc'; expected one of accuracy, balanced_accuracy" in refused("train", file, "--metric", "acc")
+    assert "metric is 'acc'; expected one of accuracy, balanced_accuracy" in refused("train", file, "--metric", "acc")
 
 
 def test_a_comparison_shows_the_majority(file: Path, tmp_path: Path) -> None:

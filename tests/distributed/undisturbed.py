@@ -13,7 +13,7 @@ from gpcn.distributed.part_run import open_or_create_part_run, split_part_folder
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.shards import shard
 from gpcn.training.runs.run import Run
-from gpcn.training.suitable_settings import suitable_settings_by_origin
+from gpcn.training.settle import settle_by_origin
 from tests.distributed.workers_of_a_test import run_workers
 
 PARTS = 2
@@ -27,7 +27,7 @@ def write_parts(folder: Path, parts: int = PARTS) -> None:
 def config_of(model: str, epochs: int) -> TrainConfig:
     """What `gpcn train --model model` with the words of `words_of` trains."""
     changes: dict[str, Any] = {"model": model, "epochs": epochs, "patience": 1_000_000, "hidden": 4}
-    return TrainConfig.of(**{**suitable_settings_by_origin(model, tables=False), **changes})
+    return settle_by_origin(TrainConfig.of(**changes), tables=False)
 
 
 def words_of(model: str, epochs: int) -> list[str]:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpcn import Graph, TrainConfig, synthesize, train
+from gpcn import Graph, TrainConfig, synthesize
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 
 
 @pytest.fixture(scope="module")

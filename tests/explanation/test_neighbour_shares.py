@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from gpcn import Graph, TrainConfig, synthesize, train
+from gpcn import Graph, TrainConfig, synthesize
 from gpcn.explanation import explain, explain_average
 from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.explanation.sentences import explanation_sentences
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 
 LINK_MODELS = ("gpcn-link", "agpcn-link", "multi-gpcn-link")
 NODE = 7

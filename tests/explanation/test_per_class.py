@@ -10,12 +10,13 @@ import pytest
 import torch
 from rich.console import Console
 
-from gpcn import ConfigError, Graph, TrainConfig, train
+from gpcn import ConfigError, Graph, TrainConfig
 from gpcn.cli.explain import print_class_explanation
 from gpcn.explanation import explain_class
 from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.training.predictions.prediction import predict, vote
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 from tests.explanation.short_training import trained
 
 

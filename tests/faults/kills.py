@@ -283,8 +283,9 @@ def assault(
 
 def prepare(material: Path) -> None:
     """The graph, its tables, and a run to report on."""
-    from gpcn import TrainConfig, save, synthesize, train
+    from gpcn import TrainConfig, save, synthesize
     from gpcn.data.tables.tables_out import write_graph_tables
+    from gpcn.training.runs.training import train
 
     graph = synthesize(nodes=400, classes=3, degree=6, splits=2)
     save(graph, material / "g.npz")

@@ -12,13 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpcn
-from gpcn import CheckpointError, GpcnError, TrainConfig, load, open_run, save, train
+from gpcn import CheckpointError, GpcnError, TrainConfig, load, open_run, save
 from gpcn.data.graph_origin import graph_origin
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.distributed.sharding.shards import shard
 from gpcn.files.sealed import file_digest
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
+from gpcn.training.runs.training import train
 from gpcn.training.scores.model_comparison import train_models
 from gpcn.tuning.auto import auto
 from gpcn.tuning.auto.portfolio import Entry

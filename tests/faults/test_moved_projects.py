@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpcn import ConfigError, TrainConfig, synthesize, train
+from gpcn import ConfigError, TrainConfig, synthesize
 from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import gpcn
-from gpcn import ConfigError, TrainConfig, save, train
+from gpcn import ConfigError, TrainConfig, save
 from gpcn.data.graph_origin import graph_origin
 from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 from tests.commands import TINY, document, in_process
 from tests.distributed.object_store import ObjectStore, object_store
 from tests.graphs import named_graph

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpcn import ConfigError, TrainConfig, save, train
+from gpcn import ConfigError, TrainConfig, save
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
 from gpcn.training.probe import probe
+from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import compare
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space

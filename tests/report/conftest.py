@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn import Graph, TrainConfig, report, save, synthesize, train
+from gpcn import Graph, TrainConfig, report, save, synthesize
+from gpcn.training.runs.training import train
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.schedule import Plan

@@ -15,11 +15,12 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
-from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, load, report, save, synthesize, train
+from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, load, report, save, synthesize
 from gpcn.report import escaping
 from gpcn.report import page as assembly
 from gpcn.report.palette import COLOURS
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import compare
 from tests.report.conftest import CLASSES, MODELS, NASTY
 

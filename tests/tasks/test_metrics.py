@@ -11,13 +11,14 @@ import torch
 from sklearn import metrics as sk
 from sklearn.preprocessing import label_binarize
 
-from gpcn import ConfigError, TrainConfig, train
+from gpcn import ConfigError, TrainConfig
 from gpcn.errors import TrainingError
 from gpcn.tasks.classification import Classification
 from gpcn.tasks.metric_choice import default_metric, positive_class
 from gpcn.tasks.metrics import find_metric, metric_names, oriented_score, register_metric
 from gpcn.training.probe import crossed, probe, validation_halves
 from gpcn.training.problem import Problem
+from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import compare, compare_finished
 from gpcn.training.trainer import Trainer, loss_and_score
 from tests.graphs import imbalanced_graph, make_graph

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gpcn import TrainConfig, train
+from gpcn import TrainConfig
 from gpcn.explanation import explain
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 from tests.graphs import graph_of_senders
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn import Graph, TrainConfig, train
+from gpcn import Graph, TrainConfig
 from gpcn.errors import TrainingError
 from gpcn.training.processes import parallel, prestarted
 from gpcn.training.processes.parallel import Helpers
 from gpcn.training.runs import split_run
+from gpcn.training.runs.training import train
 
 GRAPH_OPTIONS = {"nodes": 60, "features": 4, "splits": 6, "seed": 3}
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpcn import Graph, TrainConfig, train
+from gpcn import Graph, TrainConfig
 from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
 from gpcn.training.processes import prestarted
 from gpcn.training.processes.workers import prestart_workers
+from gpcn.training.runs.training import train
 from gpcn.tuning.budget import Budget, read_budget
 
 GRAPH_OPTIONS = {"nodes": 60, "features": 4, "splits": 3, "seed": 3}

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpcn import CheckpointError, ConfigError, DataError, Graph, Split, TrainConfig, synthesize, train
+from gpcn import CheckpointError, ConfigError, DataError, Graph, Split, TrainConfig, synthesize
 from gpcn.training.predictions.prediction import predict, write
 from gpcn.training.problem import Problem
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import compare
 from gpcn.training.trainer_choice import trainer_for
 from tests.graphs import grown_graph

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from gpcn import GPCNClassifier, TrainConfig, synthesize, train
+from gpcn import GPCNClassifier, TrainConfig, synthesize
 from gpcn.nn.engine.dropout import dropout
 from gpcn.nn.engine.randomness import current_generator, drawing_from
 from gpcn.nn.gpcn import GPCN
 from gpcn.training.predictions.prediction import predict
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 
 GRAPH = synthesize(nodes=300, classes=3, degree=6, homophily=0.1, mixing="ring", splits=2)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from gpcn import ConfigError, Graph, TrainConfig, train
+from gpcn import ConfigError, Graph, TrainConfig
 from gpcn.errors import CheckpointError, DataError
 from gpcn.training.predictions.prediction import Predictions, predict
 from gpcn.training.predictions.threshold import (
@@ -20,6 +20,7 @@ from gpcn.training.predictions.threshold import (
     validation_nodes,
 )
 from gpcn.training.runs.run import Run
+from gpcn.training.runs.training import train
 from tests.graphs import graph_with_rare_fraud
 
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from gpcn import ConfigError, DataError, Graph, TrainConfig, TrainingError, synthesize, train
+from gpcn import ConfigError, DataError, Graph, TrainConfig, TrainingError, synthesize
 from gpcn.nn import zoo
 from gpcn.nn.training_step import row_region
 from gpcn.training.problem import Problem, choose_device
 from gpcn.training.runs.split_run import run_split
+from gpcn.training.runs.training import train
 from gpcn.training.trainer import Trainer
 from tests.graphs import heterophilous_graph
 
@@ -238,11 +239,21 @@ def test_the_family_has_biases_on_tables_alone(prepared: bool, expected: dict[st
     from dataclasses import replace
 
     from gpcn.preparation.preparation import Preparation
-    from gpcn.training.suitable_settings import suitable_settings
+    from gpcn.training.settle import settle
 
     of_tables = replace(heterophilous_graph(), preparation=Preparation((), {}) if prepared else None)
     for name in zoo.names():
-        assert suitable_settings(of_tables, name) == (expected if zoo.entry(name).family == "gpcn" else {})
+        usual = TrainConfig.of(name)
+        changes = expected if zoo.entry(name).family == "gpcn" else {}
+        assert settle(usual, of_tables) == TrainConfig.of(name, **changes)
+
+
+def test_what_somebody_named_is_never_changed() -> None:
+    from gpcn.training.settle import settle_by_origin
+
+    for config in (TrainConfig.of("gpcn", bias=False), TrainConfig.from_json(TrainConfig.of("gpcn").to_json())):
+        assert not settle_by_origin(config, tables=True)["bias"]
+    assert settle_by_origin(settle_by_origin(TrainConfig.of("gpcn"), tables=False), tables=True)["bias"] is False
 
 
 def test_logits_are_there_for_the_nodes_that_are_judged() -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import torch
 
-from gpcn import CheckpointError, TrainConfig, TrainingError, synthesize, train
+from gpcn import CheckpointError, TrainConfig, TrainingError, synthesize
 from gpcn.nn.engine.memory import memory_limits
 from gpcn.training.problem import Problem
+from gpcn.training.runs.training import train
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum

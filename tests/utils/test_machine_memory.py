@@ -10,10 +10,11 @@ import pytest
 import scipy.sparse as sp
 from torch.profiler import ProfilerActivity, profile
 
-from gpcn import CapacityError, ConfigError, TrainConfig, random_splits, synthesize, train
+from gpcn import CapacityError, ConfigError, TrainConfig, random_splits, synthesize
 from gpcn.nn import Adjacency
 from gpcn.training import memory_estimate
 from gpcn.training.problem import Problem
+from gpcn.training.runs.training import train
 from gpcn.training.trainer import Trainer
 from gpcn.utils import machine_memory as memory
 from tests.graphs import star_graph

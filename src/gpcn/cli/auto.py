@@ -14,20 +14,19 @@ import typer
 from gpcn.cli.shared.elapsed_time import seconds_elapsed
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.shared.output import console, escaped, number_text, print_json, print_notes
+from gpcn.cli.shared.output import console, escaped, number_text, print_json
 from gpcn.cli.shared.training_options import (
     Jobs,
     MetricName,
     Seed,
     SplitNumbers,
     SplitOptions,
-    apply_metric_option,
     metric_choice_note,
+    prepare_graph,
     read_splits,
-    table_reading_notes,
 )
-from gpcn.graph import Graph
 from gpcn.utils.text import printable_text
+from gpcn.workspace.prepare import PreparedGraph
 
 Budget = Annotated[str, typer.Option("--budget", metavar="5m", help="Time to choose and train: 90s, 5m, 1h.")]
 Refit = Annotated[
@@ -65,26 +64,18 @@ def auto(
 
     Example: [bold]gpcn auto mine --label fraud --budget 5m --out runs/mine[/bold]
     """
-    loaded = options.load(graph)
-    if not json:
-        print_notes(table_reading_notes(loaded))
-    origin = options.origin(graph)
-    chosen_seed = 0 if seed is None else seed
-    loaded = apply_metric_option(parts.split(loaded, origin, chosen_seed, quiet=json), origin, metric)
-    folder = out or Path("runs") / f"auto-{re.sub(r'[^A-Za-z0-9._-]+', '-', loaded.name) or 'graph'}"
-    train_auto(
-        loaded, folder, budget, read_splits(splits), jobs, chosen_seed, origin, json, refit=refit, portfolio=portfolio
-    )
+    prepared = prepare_graph(graph, options, parts, metric, seed, quiet=json)
+    folder = out or Path("runs") / f"auto-{re.sub(r'[^A-Za-z0-9._-]+', '-', prepared.graph.name) or 'graph'}"
+    train_auto(prepared, folder, budget, read_splits(splits), jobs, seed or 0, json, refit=refit, portfolio=portfolio)
 
 
 def train_auto(
-    graph: Graph,
+    prepared: PreparedGraph,
     out: Path,
     budget: str,
     splits: list[int] | None,
     jobs: int | None,
     seed: int,
-    source: dict[str, Any],
     json: bool,
     *,
     refit: bool = False,
@@ -97,7 +88,7 @@ def train_auto(
     from gpcn.tuning.budget import Budget, read_seconds
     from gpcn.tuning.executors.local import LocalExecutor, workers_for
 
-    seconds = read_seconds(budget)
+    seconds, graph = read_seconds(budget), prepared.graph
     entries = None if portfolio is None else read_portfolio(portfolio)
     with (
         prestarted_workers(workers_for(jobs) if Budget(seconds=seconds).lasts else 0),
@@ -111,7 +102,7 @@ def train_auto(
             spent=seconds_elapsed(),
             splits=splits,
             seed=seed,
-            source=source,
+            source=prepared.source,
             portfolio=entries,
             refit=refit,
             log=event_log(),

@@ -99,15 +99,16 @@ def _from_run(
 def _from_graph(
     name: str, model: str, settings: dict[str, Any], seed: int, split: int, mirror: Path | None
 ) -> dict[str, Any]:
-    from gpcn.data.load import load
     from gpcn.training.config import TrainConfig
     from gpcn.training.problem import Problem
+    from gpcn.training.settle import settle
     from gpcn.training.trainer_choice import trainer_for
+    from gpcn.workspace.prepare import prepare
 
-    graph = load(name, mirror=mirror)
+    graph = prepare(name, seed=seed, mirror=mirror).graph
     if split >= len(graph.splits):
         raise ConfigError(f"there is no split {split}; {graph.name} has {len(graph.splits)}")
-    config = TrainConfig.of(model, seed=seed, **settings)
+    config = settle(TrainConfig.of(model, seed=seed, **settings), graph)
     _use_threads(graph, config)
     problem, parts = Problem.of(graph, config), graph.splits[split]
     trainer = trainer_for(problem, config, parts, split)

@@ -9,7 +9,7 @@ import typer
 
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json, comma_separated
-from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
+from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
 from gpcn.cli.shared.training_options import (
     Device,
     Jobs,
@@ -18,11 +18,10 @@ from gpcn.cli.shared.training_options import (
     Settings,
     SplitNumbers,
     SplitOptions,
-    apply_metric_option,
     metric_choice_note,
+    prepare_graph,
     read_settings,
     read_splits,
-    table_reading_notes,
 )
 
 MARK = " †"
@@ -62,11 +61,8 @@ def compare(
     from gpcn.training.scores.comparison import MAJORITY
     from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
 
-    loaded = options.load(graph)
-    if not json:
-        print_notes(table_reading_notes(loaded))
-    origin = options.origin(graph)
-    loaded = apply_metric_option(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+    prepared = prepare_graph(graph, options, parts, metric, seed, quiet=json)
+    loaded = prepared.graph
     names = list(USUAL_MODELS) if models is None else comma_separated(models) or []
     chosen, numbers = read_settings(settings), read_splits(splits)
     epochs = {name: value for name, value in chosen.items() if name == "epochs"}
@@ -81,7 +77,7 @@ def compare(
             jobs=jobs,
             device=device,
             seed=seed or 0,
-            source=origin,
+            source=prepared.source,
             progress=training_progress,
         )
     if json:

@@ -16,6 +16,7 @@ from gpcn.data import native
 from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+from gpcn.workspace.prepare import prepare
 
 
 @takes_option_groups
@@ -32,8 +33,15 @@ def convert(
 
     Example: [bold]gpcn convert edges.csv --nodes nodes.csv --random-splits 10 --out mine.npz[/bold]
     """
-    loaded = options.load(graph, require_labels=False)
-    loaded = parts.split(loaded, options.origin(graph), seed, quiet=json, needed=False)
+    loaded = prepare(
+        graph,
+        parts.plan(seed),
+        nodes=options.nodes,
+        columns=options.columns(),
+        mirror=options.mirror,
+        needs_splits=False,
+        require_labels=False,
+    ).graph
     if name is not None:
         loaded = replace(loaded, name=name)
     write_graph(loaded, out)

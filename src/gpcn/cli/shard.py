@@ -12,7 +12,7 @@ from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.progress import parts_progress
 from gpcn.cli.shared.step_log import LogFormat, step_log
-from gpcn.cli.shared.training_options import MetricName, Seed, SplitOptions, apply_metric_option
+from gpcn.cli.shared.training_options import MetricName, Seed, SplitOptions, prepare_graph
 from gpcn.errors import ConfigError
 
 STREAMED = "4GB"
@@ -66,20 +66,19 @@ def shard(
         else:
             from gpcn.distributed.sharding.shards import shard as write
 
-            origin = options.origin(graph)
-            loaded = options.load(graph)
-            loaded = apply_metric_option(splitting.split(loaded, origin, seed or 0, quiet=json), origin, metric)
+            prepared = prepare_graph(graph, options, splitting, metric, seed, quiet=True)
+            loaded = prepared.graph
             manifest = write(
                 loaded,
                 where,
                 parts,
-                source=origin,
+                source=prepared.source,
                 progress=progress,
                 order=order,
                 report_order=orders.append,
                 log=log,
             )
-            notes += loaded.notes
+            notes += dict.fromkeys((*loaded.notes, *prepared.notes))
     sizes = {"nodes": manifest.graph["nodes"], "links": manifest.links, "splits": manifest.splits}
     shares = {"crossing": orders[0].crossing, "crossing_kept": orders[0].crossing_kept} if orders else {}
     if json:

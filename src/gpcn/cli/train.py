@@ -10,7 +10,7 @@ import typer
 from gpcn.cli.auto import Refit, train_auto
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
-from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
+from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
 from gpcn.cli.shared.training_options import (
     ConfigFile,
     Device,
@@ -20,11 +20,10 @@ from gpcn.cli.shared.training_options import (
     Settings,
     SplitNumbers,
     SplitOptions,
-    apply_metric_option,
     metric_choice_note,
+    prepare_graph,
     read_settings,
     read_splits,
-    table_reading_notes,
 )
 from gpcn.errors import ConfigError
 
@@ -92,7 +91,7 @@ def train(
     from gpcn.cli.shared.progress import training_progress
     from gpcn.training.config import TrainConfig
     from gpcn.training.runs.training import train as run
-    from gpcn.training.suitable_settings import suitable_settings
+    from gpcn.training.settle import settle
     from gpcn.tuning.budget import read_seconds
 
     if model == "auto" and (settings or config or recipe):
@@ -110,25 +109,17 @@ def train(
     if (engine, workers, address, log_format) != (None, None, None, None):
         from gpcn.cli.shared.part_training import train_parts
 
-        chosen = None if config or recipe else changes
         numbers = read_splits(splits)
-        train_parts(
-            graph, resolved, chosen, engine, workers, address, numbers, out, save_every, timeout, json, log_format
-        )
+        train_parts(graph, resolved, engine, workers, address, numbers, out, save_every, timeout, json, log_format)
         return
-    loaded = options.load(graph)
-    if not json:
-        print_notes(table_reading_notes(loaded))
-    origin = options.origin(graph)
-    if config is None and recipe is None:
-        resolved = TrainConfig.of(**{**suitable_settings(loaded, resolved.model), **changes})
-    loaded = apply_metric_option(parts.split(loaded, origin, resolved.seed, quiet=json), origin, metric)
+    prepared, numbers = prepare_graph(graph, options, parts, metric, resolved.seed, quiet=json), read_splits(splits)
     if model == "auto":
         if out is None:
             raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
-        train_auto(loaded, out, budget, read_splits(splits), jobs, resolved.seed, origin, json, refit=refit)
+        train_auto(prepared, out, budget, numbers, jobs, resolved.seed, json, refit=refit)
         return
-    numbers = read_splits(splits)
+    loaded = prepared.graph
+    resolved = settle(resolved, loaded)
     with (
         prestarted_training_workers(loaded, [resolved], numbers, jobs),
         training_progress(resolved.model, loaded.metric) as tick,
@@ -141,7 +132,7 @@ def train(
             jobs=jobs,
             device=device,
             save_every=save_every,
-            source=origin,
+            source=prepared.source,
             tick=tick,
         )
     for split_result in result["splits"]:

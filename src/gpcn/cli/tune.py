@@ -17,7 +17,8 @@ from gpcn.cli.shared.training_options import (
     Settings,
     SplitNumbers,
     SplitOptions,
-    apply_metric_option,
+    metric_choice_note,
+    prepare_graph,
     read_settings,
     read_splits,
 )
@@ -112,16 +113,14 @@ def tune(
         folder = out
         wanted = model, space, read_settings(settings), _read_tried(tried)
         _space(*wanted)  # a mistake is an error before anything is loaded
-        graph_name = str(graph)
-        loaded = options.load(graph_name)
+        prepared = prepare_graph(str(graph), options, parts, metric, seed, quiet=json)
+        loaded = prepared.graph
+        if not json and (note := metric_choice_note(loaded)) is not None:
+            print_notes([note])
         chosen = _space(*wanted, directed=loaded.directed)
-        if not json:
-            print_notes(loaded.notes if loaded.preparation else ())
-        origin = options.origin(graph_name)
-        loaded = apply_metric_option(parts.split(loaded, origin, seed or 0, quiet=json), origin, metric)
         numbers = _numbers(loaded, read_splits(splits))
         plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
-        description = study_header(loaded, chosen, plan, seed=seed or 0, source=origin)
+        description = study_header(loaded, chosen, plan, seed=seed or 0, source=prepared.source)
     before = last_request(folder)
     request = StudyRequest.of(folder, budget or (before.budget if resume and before is not None else DEFAULT), storage)
     ledger = _drive(folder, description, storage, loaded, engine, address, jobs, request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +63,14 @@ class TrainConfig:
     """A model, its hyperparameters, how it is trained, and the seed; nothing about where or how fast.
 
     `TrainConfig.of("gpcn", hidden=512, lr=0.05)` sorts settings into model and training; unknown names are refused.
+    `named` are the settings that somebody chose (`None`: all of them); the others are open until a graph settles them.
     """
 
     model: str = "gpcn"
     hyperparameters: Mapping[str, Value] = field(default_factory=dict)
     training: Mapping[str, Value] = field(default_factory=dict)
     seed: int = 0
+    named: frozenset[str] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         entry = zoo.entry(self.model)
@@ -91,6 +93,7 @@ class TrainConfig:
             hyperparameters={name: value for name, value in settings.items() if name in model_settings},
             training={name: value for name, value in settings.items() if name not in model_settings},
             seed=seed,
+            named=frozenset(settings),
         )
 
     @classmethod
@@ -112,7 +115,20 @@ class TrainConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, complete: every setting with its value."""
-        return asdict(self)
+        return {
+            "model": self.model,
+            "hyperparameters": dict(self.hyperparameters),
+            "training": dict(self.training),
+            "seed": self.seed,
+        }
+
+    def with_open_settings(self, settings: Mapping[str, Any]) -> TrainConfig:
+        """The same, complete, with those of `settings` that nobody named."""
+        named = self.hyperparameters.keys() | self.training.keys() if self.named is None else self.named
+        changes = {name: value for name, value in settings.items() if name not in named}
+        hyperparameters = {name: changes.get(name, value) for name, value in self.hyperparameters.items()}
+        training = {name: changes.get(name, value) for name, value in self.training.items()}
+        return replace(self, hyperparameters=hyperparameters, training=training, named=None)
 
     def __getitem__(self, name: str) -> Any:
         """One setting by name."""

@@ -4,6 +4,7 @@
 | --- | --- |
 | `folder` | `RunFolder`: predict, explain, evaluate, report |
 | `contents` | which kind of folder it is, and which of its runs predict |
-| `start_training` | `compare` and `auto` from Python |
+| `prepare` | from what a user names to the graph that is trained on |
+| `start_training` | `train`, `compare` and `auto` from Python |
 | `scores`, `report_page`, `export` | measures of a split, a page with new tables, a program without gpcn |
 """

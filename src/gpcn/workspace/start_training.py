@@ -1,4 +1,4 @@
-"""`compare` and `auto` from Python: what the commands of these names do, on a graph that may be in memory."""
+"""`train`, `compare` and `auto` from Python: what the commands of these names do, on a graph that may be in memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gpcn.data import native
-from gpcn.data.apply_split_plan import apply_split_plan
-from gpcn.data.graph_origin import graph_origin
-from gpcn.data.load import load
-from gpcn.data.split_plan import SplitPlan, default_split_plan
-from gpcn.errors import ConfigError, GpcnError
+from gpcn.data.split_plan import SplitPlan
+from gpcn.data.tables.columns import Columns
+from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+from gpcn.training.config import TrainConfig
 from gpcn.training.runs.folders import refuse_folder_of_other_kind
+from gpcn.training.runs.training import train as train_run
 from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
+from gpcn.training.settle import settle
 from gpcn.tuning.auto import auto as choose
 from gpcn.tuning.auto.portfolio import read_portfolio
 from gpcn.tuning.budget import read_seconds
@@ -26,8 +26,61 @@ from gpcn.tuning.executors import Executor
 from gpcn.tuning.executors.local import LocalExecutor
 from gpcn.tuning.executors.serial import SerialExecutor
 from gpcn.workspace.folder import RunFolder
+from gpcn.workspace.prepare import prepare
 
-GRAPH_FILE = "graph.npz"
+
+def train(
+    graph: Graph | str | Path,
+    config: TrainConfig | str = "gpcn",
+    *,
+    nodes: str | Path | None = None,
+    columns: Columns | None = None,
+    out: str | Path | None = None,
+    plan: SplitPlan | None = None,
+    splits: Sequence[int] | None = None,
+    metric: str | None = None,
+    jobs: int | None = 1,
+    device: str = "auto",
+    save_every: float = 10.0,
+    mirror: str | Path | None = None,
+) -> RunFolder:
+    """Train a model on the splits of a graph; `evaluate()` of the result has its scores.
+
+    Args:
+        graph: a graph, a dataset's name or a path (as for `gpcn.load`). A graph in memory is kept in `out` as well, so
+            that its run can be opened later.
+        config: a model's name, or `TrainConfig.of(name, ...)` with settings; those that nobody named suit the graph.
+        nodes: the table of nodes that goes with a table of edges.
+        columns: what the columns of the tables hold.
+        out: the folder; the same call finishes what is missing in it. Without one all is kept in a temporary one for
+            as long as the result lives.
+        plan: how to split, instead of by the splits the graph has; a graph that has none gets five random ones.
+        splits: numbers of splits (default: all).
+        metric: what is measured (default: the graph's own).
+        jobs: splits at once; more than one needs the usual `if __name__ == "__main__":` in scripts.
+        device: `auto`, `cpu` or `cuda`.
+        save_every: seconds between checkpoints.
+        mirror: a folder with the raw files of the benchmark datasets.
+    """
+    chosen = TrainConfig.of(config) if isinstance(config, str) else config
+    if not isinstance(chosen, TrainConfig):
+        raise ConfigError(f"config is {config!r:.80}; expected a model's name, or a TrainConfig")
+    folder = Path(tempfile.mkdtemp(prefix="gpcn-train-")) if out is None else Path(out)
+    with _removed_on_failure(folder, temporary=out is None):
+        refuse_folder_of_other_kind(folder, "config.json")
+        prepared = prepare(graph, plan, metric, chosen.seed, nodes=nodes, columns=columns, mirror=mirror)
+        prepared = prepared.kept_in(folder)
+        train_run(
+            prepared.graph,
+            settle(chosen, prepared.graph),
+            out=folder,
+            splits=splits,
+            jobs=jobs,
+            device=device,
+            save_every=save_every,
+            source=prepared.source,
+        )
+        return _result_in(folder, prepared.graph, mirror, temporary=out is None)
 
 
 def compare(
@@ -35,6 +88,8 @@ def compare(
     models: Sequence[str] | None = None,
     *,
     settings: dict[str, Any] | None = None,
+    nodes: str | Path | None = None,
+    columns: Columns | None = None,
     out: str | Path | None = None,
     plan: SplitPlan | None = None,
     splits: Sequence[int] | None = None,
@@ -51,6 +106,8 @@ def compare(
             that its runs can be opened later.
         models: names that `gpcn models` lists (default: nine).
         settings: hyperparameters or training settings; each applies to every model that has it.
+        nodes: the table of nodes that goes with a table of edges.
+        columns: what the columns of the tables hold.
         out: the folder; without one all is kept in a temporary one for as long as the result lives.
         plan: how to split, instead of by the splits the graph has; a graph that has none gets five random ones.
         splits: numbers of splits (default: all).
@@ -63,7 +120,8 @@ def compare(
     folder = Path(tempfile.mkdtemp(prefix="gpcn-compare-")) if out is None else Path(out)
     with _removed_on_failure(folder, temporary=out is None):
         refuse_folder_of_other_kind(folder)
-        loaded, source = _prepared(graph, folder, plan, metric, seed, mirror)
+        prepared = prepare(graph, plan, metric, seed, nodes=nodes, columns=columns, mirror=mirror).kept_in(folder)
+        loaded, source = prepared.graph, prepared.source
         train_models(
             loaded,
             USUAL_MODELS if models is None else models,
@@ -82,6 +140,8 @@ def auto(
     graph: Graph | str | Path,
     budget: str | float = "5m",
     *,
+    nodes: str | Path | None = None,
+    columns: Columns | None = None,
     out: str | Path | None = None,
     plan: SplitPlan | None = None,
     splits: Sequence[int] | None = None,
@@ -98,6 +158,8 @@ def auto(
     Args:
         graph: a graph, a dataset's name or a path (as for `gpcn.load`). A graph in memory is kept in `out` as well.
         budget: time to choose and train: seconds, or `90s`, `5m`, `1h`.
+        nodes: the table of nodes that goes with a table of edges.
+        columns: what the columns of the tables hold.
         out: the folder; the same call goes on in it. Without one all is kept in a temporary one for as long as the
             result lives.
         plan: how to split, instead of by the splits the graph has; a graph that has none gets five random ones.
@@ -115,7 +177,8 @@ def auto(
     folder = Path(tempfile.mkdtemp(prefix="gpcn-auto-")) if out is None else Path(out)
     with _removed_on_failure(folder, temporary=out is None):
         refuse_folder_of_other_kind(folder, "auto.json")
-        loaded, source = _prepared(graph, folder, plan, metric, seed, mirror)
+        prepared = prepare(graph, plan, metric, seed, nodes=nodes, columns=columns, mirror=mirror).kept_in(folder)
+        loaded, source = prepared.graph, prepared.source
         executor: Executor = SerialExecutor(loaded) if jobs == 1 else LocalExecutor(loaded, jobs, begin_here=True)
         try:
             choose(
@@ -133,46 +196,6 @@ def auto(
         finally:
             executor.close()
         return _result_in(folder, loaded, mirror, temporary=out is None)
-
-
-def _prepared(
-    graph: Graph | str | Path,
-    folder: Path,
-    plan: SplitPlan | None,
-    metric: str | None,
-    seed: int,
-    mirror: str | Path | None,
-) -> tuple[Graph, dict[str, Any]]:
-    """The graph with splits and metric, and where runs in `folder` find it again."""
-    if not isinstance(graph, (Graph, str, Path)):
-        raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, a dataset's name or a path")
-    loaded = graph if isinstance(graph, Graph) else load(graph, mirror=mirror)
-    plan = plan or default_split_plan(loaded, seed)
-    source = {} if isinstance(graph, Graph) else graph_origin(graph)
-    if plan is not None:
-        loaded = apply_split_plan(loaded, plan, source)
-    if metric is not None:
-        loaded = loaded.with_metric(metric)
-    if isinstance(graph, Graph):
-        return loaded, _keep_graph(loaded, folder)
-    planned = {} if plan is None else {"splits": plan.to_json()}
-    return loaded, {**source, **planned, **({} if metric is None else {"metric": metric})}
-
-
-def _keep_graph(graph: Graph, folder: Path) -> dict[str, Any]:
-    """Keep a graph that came from no file in `folder`; another one that is there is refused."""
-    file = folder / GRAPH_FILE
-    if file.exists():
-        try:
-            same = native.read(file).equals(graph)
-        except GpcnError as error:
-            raise ConfigError(f"{error}; choose another out") from error
-        if not same:
-            raise ConfigError(f"{folder} holds results on another graph than this {graph.name}; choose another out")
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
-        native.write(graph, file)
-    return graph_origin(file)
 
 
 def _result_in(folder: Path, graph: Graph, mirror: str | Path | None, *, temporary: bool) -> RunFolder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from gpcn.cli.shared.output import print_json
 from gpcn.cli.shared.step_log import step_log
@@ -19,7 +18,6 @@ BETWEEN = 5.0  # seconds, at least, from one line to the next of the same split
 def train_parts(
     graph: str,
     config: TrainConfig,
-    changes: dict[str, Any] | None,
     engine: str | None,
     workers: int | None,
     address: str | None,
@@ -30,13 +28,13 @@ def train_parts(
     json: bool,
     log_format: str | None = None,
 ) -> None:
-    """Train and show; `changes` are the settings given, to which those that suit the graph are added."""
+    """Train and show."""
     from gpcn.cli.shared.progress import training_progress
     from gpcn.cli.train import print_training_result
     from gpcn.data.object_storage import remote_url
     from gpcn.distributed.cluster.cluster_training import train_on_cluster
     from gpcn.distributed.run_files import fetch_parts_manifest
-    from gpcn.training.suitable_settings import suitable_settings_by_origin
+    from gpcn.training.settle import settle_by_origin
 
     if engine is None:
         raise ConfigError(
@@ -49,9 +47,7 @@ def train_parts(
     where = remote_url(out) or str(out)
     log = step_log(log_format, quiet=log_format is None)
     manifest = fetch_parts_manifest(graph)
-    if changes is not None:
-        tables = manifest.graph.get("preparation") is not None
-        config = TrainConfig.of(**{**suitable_settings_by_origin(config.model, tables=tables), **changes})
+    config = settle_by_origin(config, tables=manifest.graph.get("preparation") is not None)
     log(f"training {config.model} on {manifest.graph['name']} with {manifest.parts} worker(s)")
     with training_progress(config.model, str(manifest.graph["metric"])) as bar:
         ticks = [bar] if bar is not None else []

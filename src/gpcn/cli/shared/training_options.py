@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.shared.output import console, escaped
-from gpcn.data.apply_split_plan import apply_split_plan
-from gpcn.data.split_plan import MOST_SPLITS, SplitPlan, default_split_plan
+from gpcn.cli.shared.options import GraphOptions
+from gpcn.cli.shared.output import print_notes
+from gpcn.data.split_plan import MOST_SPLITS, SplitPlan
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.tasks.metric_choice import default_metric
 from gpcn.tasks.metrics import metric_names
+from gpcn.workspace.prepare import PreparedGraph, prepare
 
 Settings = Annotated[
     list[str] | None,
@@ -95,32 +96,30 @@ class SplitOptions:
             **stated,
         )
 
-    def split(self, graph: Graph, origin: dict[str, Any], seed: int, *, quiet: bool, needed: bool = True) -> Graph:
-        """`graph` with the splits asked for, if any, and `origin` with the plan, so that a run can make them again."""
-        plan = self.plan(seed)
-        if needed and plan is None:
-            plan = default_split_plan(graph, seed)
-            if plan is not None and not quiet:
-                shown = f"no splits are given: {plan.count} random ones, {plan.train:.0%} of the labelled nodes train"
-                console().print(f"[dim]note: {shown}, {plan.val:.0%} validate[/dim]", highlight=False)
-        if plan is None:
-            return graph
-        origin["splits"] = plan.to_json()
-        split_graph = apply_split_plan(graph, plan, origin)
-        if not quiet:
-            for note in split_graph.notes[len(graph.notes) :]:
-                console().print(f"[dim]note: {escaped(note)}[/dim]", highlight=False)
-        return split_graph
 
-
-def apply_metric_option(graph: Graph, origin: dict[str, Any], metric: str | None) -> Graph:
-    """`graph` with the metric asked for, noted in `origin`, so that a run's graph is judged by it again."""
-    if metric is None:
-        return graph
-    if metric not in metric_names():
-        raise ConfigError(f"--metric is {metric!r}; expected one of {', '.join(metric_names())}")
-    origin["metric"] = metric
-    return graph.with_metric(metric)
+def prepare_graph(
+    graph: str,
+    options: GraphOptions,
+    splits: SplitOptions,
+    metric: str | None = None,
+    seed: int | None = None,
+    *,
+    quiet: bool,
+) -> PreparedGraph:
+    """The graph that these options describe, ready to be trained on; what had to be decided is printed."""
+    prepared = prepare(
+        graph,
+        splits.plan(seed or 0),
+        metric,
+        seed or 0,
+        nodes=options.nodes,
+        columns=options.columns(),
+        mirror=options.mirror,
+    )
+    if not quiet:
+        read = [note for note in table_reading_notes(prepared.graph) if note not in prepared.notes]
+        print_notes([*read, *prepared.notes])
+    return prepared
 
 
 def table_reading_notes(graph: Graph) -> list[str]:

@@ -14,7 +14,7 @@ from gpcn.training.processes.parallel import Helpers, Tick
 from gpcn.training.runs.folders import refuse_folder_of_other_kind
 from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import MAJORITY, compare
-from gpcn.training.suitable_settings import suitable_settings
+from gpcn.training.settle import settle
 
 USUAL_MODELS = ("logistic", "trees", "link", "gcn", "gpcn", "gpcn-link", "multi-gpcn", "multi-gpcn-link", "deep-gpcn")
 """What is compared where nobody says what."""
@@ -58,7 +58,7 @@ def train_models(
     with Helpers(graph) as helpers:
         for helpers.configs_to_follow, name in zip(reversed(range(len(names))), names, strict=True):
             chosen = {key: value for key, value in settings.items() if key in available[name]}
-            config = TrainConfig.of(name, seed=seed, **{**suitable_settings(graph, name), **chosen})
+            config = settle(TrainConfig.of(name, seed=seed, **chosen), graph)
             folder = None if out is None else out / name
             with nullcontext() if progress is None else progress(name, graph.metric) as tick:
                 results.append(train(graph, config, out=folder, tick=tick, helpers=helpers, **options))

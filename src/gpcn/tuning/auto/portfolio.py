@@ -19,7 +19,7 @@ from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.nn.zoo_entries.hyperparameters import Value
 from gpcn.training.config import TrainConfig, declared_settings
-from gpcn.training.suitable_settings import suitable_settings
+from gpcn.training.settle import settle
 
 MAJORITY = "majority"
 """The title of who knows the class shares of the training nodes alone: label propagation that spreads nothing."""
@@ -52,8 +52,7 @@ class Entry:
 def portfolio_config(graph: Graph, model: str, settings: dict[str, Value], seed: int) -> TrainConfig:
     """`model` with `settings` on what suits the graph, trained as long as it improves."""
     patience = PATIENCE_OF_TREES if zoo.entry(model).fits_itself else PATIENCE
-    usual: dict[str, Any] = {**suitable_settings(graph, model), "epochs": EPOCHS, "patience": patience}
-    return TrainConfig.of(model, seed=seed, **{**usual, **settings})
+    return settle(TrainConfig.of(model, seed=seed, **{"epochs": EPOCHS, "patience": patience, **settings}), graph)
 
 
 def default_portfolio() -> tuple[Entry, ...]:
