@@ -30,7 +30,7 @@ from benchmarks.performance_page import PAGE, jobs_table, put_between
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PARTIAL = HERE / "partial-jobs.json"
-BEFORE = "3e7d60f"  # the last commit without `training.processes.parallel.Helpers`
+BEFORE = "3e7d60f"  # the last commit without helpers that are kept between models
 SEVEN = "logistic,link,gcn,sgc,gpcn,gpcn-link,agpcn"
 JOBS: dict[str, tuple[list[str], bool]] = {  # words of the command, and whether it takes --jobs
     "help": (["--help"], False),

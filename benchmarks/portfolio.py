@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.tables import SETTLED, graph_of
 from gpcn import Graph, load
 from gpcn.errors import ConfigError
+from gpcn.exec.executor import Running, thread_count
 from gpcn.paper import rows
 from gpcn.paper.evaluations import code_commit
 from gpcn.tasks.metrics import oriented_score
@@ -95,7 +96,8 @@ def evaluate(dataset: str, entries: Sequence[Entry], seconds: float, table: Path
             store.add(candidate)
             task = Evaluation(number, candidate.config, holdout, 0, EPOCHS, seconds, math.inf, store)
             start = time.monotonic()
-            outcome = evaluator.evaluate(task)
+            with thread_count(task.threads):
+                outcome = evaluator(task, Running())
             row: dict[str, Any] = {
                 **entry.to_json(),
                 "dataset": dataset,

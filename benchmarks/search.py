@@ -33,11 +33,11 @@ from gpcn import Graph, load
 from gpcn.paper.evaluations import code_commit
 from gpcn.training.probe import RULES
 from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors.local import LocalExecutor
+from gpcn.tuning.executors import SearchExecutor, local_executor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import best, tune
-from gpcn.tuning.tasks import Task
+from gpcn.tuning.tasks import TrialTask
 
 HERE = Path(__file__).resolve().parent
 CONFIGURATIONS = 12
@@ -58,7 +58,7 @@ def draw(space: Space) -> list[dict[str, Any]]:
     ]
 
 
-def ours(executor: LocalExecutor, tasks: list[Task]) -> tuple[float, dict[int, list[Any]]]:
+def ours(executor: SearchExecutor, tasks: list[TrialTask]) -> tuple[float, dict[int, list[Any]]]:
     """Seconds, and the outcomes by configuration."""
     outcomes: dict[int, list[Any]] = {}
     list(executor.run(tasks[: executor.workers]))
@@ -68,7 +68,7 @@ def ours(executor: LocalExecutor, tasks: list[Task]) -> tuple[float, dict[int, l
     return time.perf_counter() - start, outcomes
 
 
-def published(graph: Graph, tasks: list[Task], sample: int) -> float:
+def published(graph: Graph, tasks: list[TrialTask], sample: int) -> float:
     """Seconds of all epochs of one evaluation of each configuration."""
     total = 0.0
     for task in tasks:
@@ -83,7 +83,7 @@ def published(graph: Graph, tasks: list[Task], sample: int) -> float:
     return total
 
 
-def job(graph: Graph, space: Space, points: list[dict[str, Any]], epochs: int, two: LocalExecutor) -> dict[str, Any]:
+def job(graph: Graph, space: Space, points: list[dict[str, Any]], epochs: int, two: SearchExecutor) -> dict[str, Any]:
     """Seconds of a study of `points`, and the place of its choice among all of them, trained in full."""
     splits = list(range(len(graph.splits)))
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def job(graph: Graph, space: Space, points: list[dict[str, Any]], epochs: int, t
         ledger = tune(graph, space, plan, two, out=folder, budget=budget, first=points)
         seconds = time.perf_counter() - start
         chosen = best(ledger)[0][0].number
-    tasks = [Task(number, space.config(point), split) for number, point in enumerate(points) for split in splits]
+    tasks = [TrialTask(number, space.config(point), split) for number, point in enumerate(points) for split in splits]
     full, outcomes = ours(two, tasks)
     means = {
         number: max(float(np.mean([outcome[rule] for outcome in trial_outcomes])) for rule in RULES)
@@ -105,8 +105,10 @@ def job(graph: Graph, space: Space, points: list[dict[str, Any]], epochs: int, t
 def measure(dataset: str, kind: str, epochs: int, sample: int) -> dict[str, Any]:
     graph, space = load(dataset), space_of(kind, epochs)
     points = draw(space)
-    tasks = [Task(number, space.config(point), split) for number, point in enumerate(points) for split in EQUAL_WORK]
-    executors = {jobs: LocalExecutor(graph, jobs) for jobs in (1, 2)}
+    tasks = [
+        TrialTask(number, space.config(point), split) for number, point in enumerate(points) for split in EQUAL_WORK
+    ]
+    executors = {jobs: local_executor(graph, jobs) for jobs in (1, 2)}
     try:
         timed = [[ours(executors[jobs], tasks)[0] for jobs in (1, 2)] for _ in range(REPEAT)]
         one_s, two_s = (float(np.median([pair[index] for pair in timed])) for index in (0, 1))

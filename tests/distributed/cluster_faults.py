@@ -22,7 +22,7 @@ from unittest import mock
 from gpcn.distributed.cluster import cluster_training
 from gpcn.distributed.cluster.cluster_training import train_on_cluster
 from gpcn.errors import GpcnError
-from gpcn.tuning.executors.connection import connect_to_ray, load_ray
+from gpcn.exec.ray_connection import connect_to_ray, load_ray
 from tests.distributed.undisturbed import config_of
 from tests.tuning.processes import below
 

@@ -12,7 +12,7 @@ from gpcn.distributed.cluster.cluster_training import _check_size, _sentence, tr
 from gpcn.distributed.cluster.network import interface_of
 from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import ConfigError, DataError
-from gpcn.tuning.executors.connection import STARTS, connect_to_ray
+from gpcn.exec.ray_connection import STARTS, connect_to_ray
 from tests.commands import in_process
 
 pytest.importorskip("ray")

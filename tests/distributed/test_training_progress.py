@@ -23,7 +23,7 @@ from gpcn.distributed.cluster.training_progress import (
 from gpcn.distributed.run_files import RunFiles, run_files
 from gpcn.distributed.sharding.shards import shard
 from gpcn.training.loop import TrainingLoop
-from gpcn.training.processes.parallel import Tick
+from gpcn.training.runs.split_workers import Progress
 from tests.commands import in_process
 from tests.distributed.object_store import object_store
 
@@ -47,6 +47,11 @@ def trainer_at(epoch: int, finished: bool = False) -> TrainingLoop:
     return cast(TrainingLoop, trainer)
 
 
+def epoch_in(file: Path) -> int:
+    progress = read_worker_progress(file)
+    return 0 if progress is None else progress.epoch
+
+
 def files_of(out: str, process: str) -> RunFiles:
     files = run_files(out, process)
     files.prepare([])
@@ -55,15 +60,15 @@ def files_of(out: str, process: str) -> RunFiles:
 
 def test_what_the_first_worker_reports_reaches_who_started_it(out: str) -> None:
     driver, worker = files_of(out, "driver"), files_of(out, "worker-0")
-    ticks: list[Tick] = []
-    with watched_progress(driver, ticks.append):
+    seen: list[Progress] = []
+    with watched_progress(driver, seen.append):
         report = worker_progress_writer(worker)
         report(0, trainer_at(1))
         until = time.monotonic() + 60
-        while not ticks and time.monotonic() < until:
+        while not seen and time.monotonic() < until:
             time.sleep(0.01)
         report(0, trainer_at(9, finished=True))  # the last is seen even where the training ends at once
-    assert ticks == [(0, 1, 9, 0.25, 0.75), (0, 9, 9, 0.25, 0.75)]
+    assert seen == [Progress(0, 1, 9, 0.25, 0.75), Progress(0, 9, 9, 0.25, 0.75)]
     reader = files_of(out, "reader")
     reader.fetch([FILE])
     assert not (reader.folder / FILE).exists()
@@ -73,18 +78,18 @@ def test_reports_are_not_written_after_every_epoch(tmp_path: Path) -> None:
     report = worker_progress_writer(RunFiles(tmp_path))
     report(0, trainer_at(1))
     report(0, trainer_at(2))
-    assert (read_worker_progress(tmp_path / FILE) or (0, 0))[1] == 1
+    assert epoch_in(tmp_path / FILE) == 1
     report(0, trainer_at(3, finished=True))
-    assert (read_worker_progress(tmp_path / FILE) or (0, 0))[1] == 3
+    assert epoch_in(tmp_path / FILE) == 3
     (tmp_path / FILE).write_text("[1, 2]")
     assert read_worker_progress(tmp_path / FILE) is None
 
 
 def test_a_log_has_a_line_per_event() -> None:
     lines: list[str] = []
-    tick = logged_epochs(lines.append, between=1000)
+    listen = logged_epochs(lines.append, between=1000)
     for split, epoch in ((0, 3), (0, 5), (0, 2), (0, 9), (1, 1)):
-        tick((split, epoch, 9, 0.25, 0.75))
+        listen(Progress(split, epoch, 9, 0.25, 0.75))
     assert lines == [
         "split 0: epoch 3 of 9, validation loss 0.2500, score 0.7500",
         "split 0: epoch 2 of 9, validation loss 0.2500, score 0.7500; the workers were started again",

@@ -19,7 +19,7 @@ import torch
 from gpcn import synthesize
 from gpcn.tuning.auto import auto, members
 from gpcn.tuning.auto.portfolio import Entry
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import serial_executor
 
 out, kills = Path(sys.argv[1]), int(sys.argv[2])
 quick = {"epochs": 30, "patience": 10}
@@ -33,7 +33,7 @@ graph = synthesize(nodes=700, classes=3, degree=5, homophily=0.1, mixing="ring",
 
 
 def choose(seconds):
-    return auto(graph, SerialExecutor(graph), out=out, seconds=seconds, portfolio=portfolio)
+    return auto(graph, serial_executor(graph), out=out, seconds=seconds, portfolio=portfolio)
 
 
 def judgements():

@@ -23,7 +23,7 @@ from gpcn.training.runs.training import train
 from gpcn.training.scores.model_comparison import train_models
 from gpcn.tuning.auto import auto
 from gpcn.tuning.auto.portfolio import Entry
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import serial_executor
 from tests.damage import damaged_texts
 from tests.graphs import named_graph
 from tests.sealing import resealed
@@ -39,7 +39,7 @@ def make_run(folder: Path) -> None:
 def make_choice(folder: Path) -> None:
     portfolio = (Entry("logistic", "logistic", {"epochs": 3}), Entry("link", "link", {"epochs": 3}))
     source = graph_origin(folder.parent / "graph.npz")
-    auto(GRAPH, SerialExecutor(GRAPH), out=folder, seconds=3, splits=[0], portfolio=portfolio, source=source)
+    auto(GRAPH, serial_executor(GRAPH), out=folder, seconds=3, splits=[0], portfolio=portfolio, source=source)
 
 
 def make_comparison(folder: Path) -> None:
@@ -56,7 +56,7 @@ def make_study(folder: Path) -> None:
 
     plan, source = Plan.of([0], 3, size=2), graph_origin(folder.parent / "graph.npz")
     budget = Budget(configurations=2)
-    tune(GRAPH, Space.of(["sgc"]), plan, SerialExecutor(GRAPH), out=folder, budget=budget, source=source)
+    tune(GRAPH, Space.of(["sgc"]), plan, serial_executor(GRAPH), out=folder, budget=budget, source=source)
 
 
 def make_parts(folder: Path) -> None:

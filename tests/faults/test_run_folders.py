@@ -228,12 +228,12 @@ def test_a_run_deleted_while_it_is_trained_ends_the_training_and_is_not_made_ane
 ) -> None:
     path = tmp_path / "run"
 
-    def take_away(tick: Any) -> None:
+    def take_away(progress: Any) -> None:
         if path.exists():
             path.rename(tmp_path / "bin")  # at once, whatever other processes write there
 
     with pytest.raises(CheckpointError, match=r"is gone: it was deleted or moved while it was worked on"):
-        train(GRAPH, CONFIG, out=path, jobs=jobs, save_every=save_every, tick=take_away)
+        train(GRAPH, CONFIG, out=path, jobs=jobs, save_every=save_every, progress=take_away)
     assert not path.exists()
 
 

@@ -7,15 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gpcn import TrainingError, save, synthesize
+from gpcn import save, synthesize
 from gpcn.cli.shared.stopping import stoppable
-from gpcn.training.processes.workers import Crew, interrupts_deferred
+from gpcn.exec.processes import interrupts_deferred
 from tests.tuning.processes import below
 
 SENTENCE = "error: stopped; what was saved is kept, and the same command goes on from there\n"
@@ -64,51 +62,6 @@ def test_a_signal_waits_for_the_end_of_a_start_and_is_not_lost(number: int) -> N
         assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
     finally:
         signal.signal(number, before)
-
-
-def prepared(factor: int) -> Callable[..., Any]:
-    def work(send: Callable[[Any], None], value: Any) -> Any:
-        send("begun")
-        if value == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if value == "fail":
-            raise TrainingError("it failed")
-        if value == "mask":
-            return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        return factor * value
-
-    return work
-
-
-def semaphores() -> set[str]:
-    return {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/dev/shm/" in line}
-
-
-def test_workers_answer_fail_and_die_and_have_nothing_in_shared_memory() -> None:
-    before = semaphores()
-    crew = Crew(prepared, 3)
-    try:
-        for task, expected in ((2, ("done", 6)), ("mask", ("done", True))):
-            crew.submit(task, task)
-            assert drained(crew) == [(task, ("news", "begun")), (task, expected)]
-        assert len(crew.workers) == 1
-        crew.submit("f", "fail")
-        (_, (kind, error)) = drained(crew)[-1]
-        assert (kind, str(error)) == ("failed", "it failed")
-        assert semaphores() == before
-        crew.submit("d", "die")
-        with pytest.raises(TrainingError, match="a worker process died"):
-            drained(crew)
-    finally:
-        crew.stop()
-
-
-def drained(crew: Crew) -> list[Any]:
-    """All messages until nobody is busy."""
-    messages: list[Any] = []
-    while any(worker.busy for worker in crew.workers):
-        messages += crew.messages(None)
-    return messages
 
 
 def test_ctrl_c_while_workers_start_stops_the_command(tmp_path: Path) -> None:

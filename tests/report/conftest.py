@@ -11,7 +11,7 @@ import pytest
 from gpcn import Graph, TrainConfig, report, save, synthesize
 from gpcn.training.runs.training import train
 from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import tune
@@ -45,7 +45,7 @@ def folder(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
         tried={"gamma": [0.25, 1, 1e6], "layers": [1, 8]},
     )
     tune(
-        graph, space, Plan.of([0, 1], 6, size=6), SerialExecutor(graph), out=folder / "studies" / NASTY,
+        graph, space, Plan.of([0, 1], 6, size=6), serial_executor(graph), out=folder / "studies" / NASTY,
         budget=Budget(configurations=24), source=source, first=[space.point("gpcn", {"gamma": 1e6, "layers": 8})],
     )  # fmt: skip
     bound = ("bound", folder / "runs" / "gpcn-link", "--monte-carlo", 2, "--out", folder / "bound.json")

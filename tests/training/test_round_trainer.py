@@ -28,7 +28,7 @@ from gpcn.training.runs.split_run import run_split
 from gpcn.training.runs.training import train
 from gpcn.training.trainer_choice import trainer_for
 from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import tune
@@ -201,7 +201,7 @@ def test_a_search_tries_what_means_something(tmp_path: Path) -> None:
     }
     assert "lr" in space.choices["mlp"]
     alone = Space.of(("trees",), fixed={"epochs": 10, "patience": 5})
-    executor = SerialExecutor(graph)
+    executor = serial_executor(graph)
     ledger = tune(
         graph, alone, Plan.of([0], 10, size=4), executor, out=tmp_path, budget=Budget(configurations=4), seed=0
     )

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gpcn import ConfigError
-from gpcn.tuning.executors import connection
+from gpcn.exec import ray_connection
 from gpcn.tuning.ledger import Ledger
 from tests.tuning.processes import below
 
@@ -53,7 +53,7 @@ def wait_for(truth: Callable[[], Any], what: str, seconds: float = 300) -> Any:
 
 
 def evaluating(node: subprocess.Popen[bytes]) -> list[int]:
-    return [pid for pid, words in below(node.pid).items() if words.startswith("ray::_evaluate")]
+    return [pid for pid, words in below(node.pid).items() if words.startswith("ray::_perform")]
 
 
 class Cluster:
@@ -129,8 +129,8 @@ def test_no_cluster_is_one_sentence(graph_file: Path, tmp_path: Path) -> None:
 LOCAL = """
 import os, sys
 from gpcn import synthesize
-from gpcn.tuning.executors.cluster import RayExecutor
-executor = RayExecutor(synthesize(nodes=20, splits=1), 1)
+from gpcn.tuning.executors import ray_executor
+executor = ray_executor(synthesize(nodes=20, splits=1), 1)
 print("started", flush=True)
 sys.stdin.read()
 executor.close()
@@ -178,9 +178,9 @@ def test_tokens_are_made_shown_and_kept_from_others(tmp_path: Path, monkeypatch:
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
         monkeypatch.setenv(name, "x")
         monkeypatch.delenv(name)
-    connection._show_token(local=False)
+    ray_connection._show_token(local=False)
     assert "RAY_AUTH_MODE" not in os.environ
-    connection._show_token(local=True)
+    ray_connection._show_token(local=True)
     assert os.environ["RAY_AUTH_MODE"] == "token"
     assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
     monkeypatch.delenv("RAY_AUTH_TOKEN")
@@ -188,13 +188,13 @@ def test_tokens_are_made_shown_and_kept_from_others(tmp_path: Path, monkeypatch:
     file.parent.mkdir()
     file.write_text("secret")
     file.chmod(0o644)
-    connection._show_token(local=True)
+    ray_connection._show_token(local=True)
     assert file.stat().st_mode & 0o777 == 0o600
     assert "RAY_AUTH_TOKEN" not in os.environ
 
 
 def test_a_ray_without_tokens_is_refused() -> None:
-    connection.check_ray_version("2.52.0")
-    connection.check_ray_version("3.0.0.dev0")
+    ray_connection.check_ray_version("2.52.0")
+    ray_connection.check_ray_version("3.0.0.dev0")
     with pytest.raises(ConfigError, match="Ray 2.30.1 has no tokens; expected 2.52 or later"):
-        connection.check_ray_version("2.30.1")
+        ray_connection.check_ray_version("2.30.1")

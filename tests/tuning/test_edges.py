@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,14 @@ from gpcn.training import probe as probes
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import probe, validation_halves
 from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors.local import LocalExecutor
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import local_executor, serial_executor
 from gpcn.tuning.ledger import Ledger, read_study_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.storage import storage_location
 from gpcn.tuning.study import best, study_header, tune
 from gpcn.tuning.summary import describe_study
-from gpcn.tuning.tasks import Task
+from gpcn.tuning.tasks import TrialTask
 from tests.commands import Answer, in_process
 from tests.damage import sealed
 from tests.graphs import graph_with_few_positives
@@ -155,21 +153,21 @@ def test_scores_that_do_not_exist_fail_or_are_left_out(tmp_path: Path) -> None:
     one_class = replace(graph.splits[0], test=np.r_[30:35])
     only_test = replace(graph, splits=(one_class,))
     settings = TrainConfig.of("mlp", hidden=4, epochs=5)
-    ((_, outcome),) = SerialExecutor(only_test).run([Task(0, settings, 0)])
+    ((_, outcome),) = serial_executor(only_test).run([TrialTask(0, settings, 0)])
     assert outcome["test"] == {"loss": None, "metric": None}
     only_zero = replace(graph, splits=(replace(graph.splits[0], val=np.r_[50:60]),))
-    ((_, outcome),) = SerialExecutor(only_zero).run([Task(0, settings, 0)])
+    ((_, outcome),) = serial_executor(only_zero).run([TrialTask(0, settings, 0)])
     assert "cannot choose by ROC-AUC, which needs two classes" in outcome["refused"]
     plan = Plan.of([0], 9, size=2)
     budget = Budget(configurations=2)
-    ledger = tune(only_test, space(), plan, SerialExecutor(only_test), out=tmp_path / "test", budget=budget)
+    ledger = tune(only_test, space(), plan, serial_executor(only_test), out=tmp_path / "test", budget=budget)
     json.dumps(describe_study(ledger), allow_nan=False)
     assert not any(trial.failed for trial in Ledger.read(tmp_path / "test").trials)
     with pytest.raises(ConfigError, match="validation nodes of split 0 cannot choose by ROC-AUC"):
-        tune(only_zero, space(), plan, SerialExecutor(only_zero), out=tmp_path / "val", budget=budget)
+        tune(only_zero, space(), plan, serial_executor(only_zero), out=tmp_path / "val", budget=budget)
 
 
-@pytest.mark.parametrize("make", [SerialExecutor, lambda graph: LocalExecutor(graph, 1)])
+@pytest.mark.parametrize("make", [serial_executor, lambda graph: local_executor(graph, 1)])
 def test_a_graph_that_cannot_be_learned_from_is_refused_by_every_executor(make: Any, tmp_path: Path) -> None:
     alone = replace(GRAPH, labels=GRAPH.labels * 0)
     executor = make(alone)
@@ -180,20 +178,8 @@ def test_a_graph_that_cannot_be_learned_from_is_refused_by_every_executor(make: 
         executor.close()
 
 
-def test_a_worker_that_died_idle_is_replaced() -> None:
-    executor = LocalExecutor(GRAPH, 1)
-    task = Task(0, TrainConfig.of("mlp", hidden=4, epochs=3), 0)
-    try:
-        list(executor.run([task]))
-        os.kill(executor._pool[0].process.pid or 0, signal.SIGKILL)
-        ((_, outcome),) = executor.run([task])
-        assert "loss" in outcome
-    finally:
-        executor.close()
-
-
 def test_minus_one_job_is_every_core() -> None:
-    executor = LocalExecutor(GRAPH, -1)
+    executor = local_executor(GRAPH, -1)
     assert executor.workers == os.cpu_count()
     executor.close()
 

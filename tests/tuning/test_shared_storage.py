@@ -16,7 +16,7 @@ from gpcn import Graph
 from gpcn.errors import CheckpointError
 from gpcn.tuning import lease as leases
 from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.lease import Lease
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
@@ -57,7 +57,7 @@ def begun(graph: Graph, folder: Path, url: str) -> Ledger:
 def test_two_studies_of_one_graph_in_one_storage_stay_two(graph: Graph, tmp_path: Path, url: str) -> None:
     for hidden, count in ((4, 3), (8, 6)):
         budget = Budget(configurations=count)
-        tune(graph, space(hidden), PLAN, SerialExecutor(graph), out=tmp_path / str(hidden), budget=budget, storage=url)
+        tune(graph, space(hidden), PLAN, serial_executor(graph), out=tmp_path / str(hidden), budget=budget, storage=url)
     for hidden, count in ((4, 3), (8, 6)):
         trials = Ledger.open(tmp_path / str(hidden), url).trials
         assert len(trials) == count

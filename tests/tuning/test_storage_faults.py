@@ -16,13 +16,13 @@ from gpcn import CheckpointError, TrainConfig, TrainingError, synthesize
 from gpcn.nn.engine.memory import memory_limits
 from gpcn.training.problem import Problem
 from gpcn.training.runs.training import train
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import study_header
-from gpcn.tuning.tasks import Task
+from gpcn.tuning.tasks import TrialTask
 
 GRAPH = synthesize(nodes=60, classes=2, splits=1)
 SCORED = {"loss": 50.0, "metric": 51.0, "test": {"loss": 49.0, "metric": None}, "epochs": 4, "seconds": 0.1}
@@ -105,5 +105,5 @@ def test_what_the_allocator_refuses_is_one_sentence(monkeypatch: pytest.MonkeyPa
     config = TrainConfig.of("gpcn", hidden=4, epochs=3)
     with pytest.raises(TrainingError, match="does not have enough memory for gpcn on"):
         train(GRAPH, config)
-    ((_, outcome),) = SerialExecutor(GRAPH).run([Task(0, config, 0)])
+    ((_, outcome),) = serial_executor(GRAPH).run([TrialTask(0, config, 0)])
     assert outcome["failed"].startswith("this machine does not have enough memory for gpcn on")

@@ -22,8 +22,7 @@ import pytest
 from gpcn import synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors.local import LocalExecutor
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import local_executor, serial_executor
 from gpcn.tuning.ledger import Ledger, read_study_header
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
@@ -105,7 +104,7 @@ def test_a_second_driver_is_told_so(tmp_path: Path) -> None:
     space, plan = Space.of(["gpcn"], fixed={"hidden": 8}), Plan.of([0], 20, size=2)
     from gpcn.files.locking import locked_folder
 
-    executor = LocalExecutor(GRAPH, 1)
+    executor = local_executor(GRAPH, 1)
     try:
         with locked_folder(tmp_path / "s"), pytest.raises(CheckpointError, match="another process is working on"):
             tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=2))
@@ -132,7 +131,7 @@ def test_divergence_is_marked_and_the_study_ends(graph_file: Path, tmp_path: Pat
 
 def test_the_best_is_what_validation_says_and_test_scores_are_beside_it(tmp_path: Path) -> None:
     space, plan = Space.of(["gpcn", "mlp"], fixed={"hidden": 8}), Plan.of(range(3), 30, size=6)
-    executor = SerialExecutor(GRAPH)
+    executor = serial_executor(GRAPH)
     try:
         first = tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=6))
         more = tune(GRAPH, space, plan, executor, out=tmp_path / "s", budget=Budget(configurations=12))
@@ -175,7 +174,7 @@ def test_a_damaged_header_is_one_sentence(text: str, tmp_path: Path) -> None:
 
 
 def test_another_study_is_not_overwritten(tmp_path: Path) -> None:
-    plan, executor = Plan.of([0], 10, size=2), SerialExecutor(GRAPH)
+    plan, executor = Plan.of([0], 10, size=2), serial_executor(GRAPH)
     options: dict[str, Any] = {"out": tmp_path / "s", "budget": Budget(configurations=2)}
     try:
         tune(GRAPH, Space.of(["mlp"], fixed={"hidden": 4}), plan, executor, **options)

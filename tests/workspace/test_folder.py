@@ -13,7 +13,7 @@ import pytest
 
 import gpcn
 from gpcn.training.runs.run import Run
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.schedule import Plan, Rung
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import Budget, tune
@@ -109,7 +109,7 @@ def test_a_study_has_scores_and_trains_its_best(graph: gpcn.Graph, tmp_path: Pat
     )
     plan = Plan(2, (Rung((0,), 4, 1),))
     source = {"graph": str(tmp_path / "graph.npz"), "nodes": None, "columns": None}
-    tune(graph, space, plan, SerialExecutor(graph), out=tmp_path / "study", budget=Budget(2), source=source)
+    tune(graph, space, plan, serial_executor(graph), out=tmp_path / "study", budget=Budget(2), source=source)
     study = gpcn.open_run(tmp_path / "study")
     assert study.kind == "study"
     assert "study of 2 configurations" in repr(study)

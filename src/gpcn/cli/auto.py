@@ -82,17 +82,17 @@ def train_auto(
     portfolio: Path | None = None,
 ) -> None:
     """Choose, train, and say why."""
-    from gpcn.cli.shared.prestarted_workers import prestarted_workers
+    from gpcn.cli.shared.prestarted_workers import prestarted_search_workers
     from gpcn.tuning.auto import auto as choose
     from gpcn.tuning.auto.portfolio import read_portfolio
     from gpcn.tuning.budget import Budget, read_seconds
-    from gpcn.tuning.executors.local import LocalExecutor, workers_for
+    from gpcn.tuning.executors import local_executor
 
     seconds, graph = read_seconds(budget), prepared.graph
     entries = None if portfolio is None else read_portfolio(portfolio)
     with (
-        prestarted_workers(workers_for(jobs) if Budget(seconds=seconds).lasts else 0),
-        closing(LocalExecutor(graph, jobs, begin_here=True)) as executor,
+        prestarted_search_workers(jobs, Budget(seconds=seconds)),
+        closing(local_executor(graph, jobs, begin_here=True)) as executor,
     ):
         result = choose(
             graph,

@@ -128,7 +128,7 @@ def _from_graph(
 def _use_threads(graph: Any, config: Any) -> None:
     import torch
 
-    from gpcn.training.processes.parallel import threads_per_split
+    from gpcn.training.runs.split_workers import threads_per_split
 
     torch.set_num_threads(threads_per_split(graph, config))
 

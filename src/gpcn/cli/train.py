@@ -122,7 +122,7 @@ def train(
     resolved = settle(resolved, loaded)
     with (
         prestarted_training_workers(loaded, [resolved], numbers, jobs),
-        training_progress(resolved.model, loaded.metric) as tick,
+        training_progress(resolved.model, loaded.metric) as progress,
     ):
         result = run(
             loaded,
@@ -133,7 +133,7 @@ def train(
             device=device,
             save_every=save_every,
             source=prepared.source,
-            tick=tick,
+            progress=progress,
         )
     for split_result in result["splits"]:
         split_result.pop("probabilities", None)

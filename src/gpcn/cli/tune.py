@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,20 +137,18 @@ def _drive(
     jobs: int | None,
     request: StudyRequest,
 ) -> Any:
-    from gpcn.cli.shared.prestarted_workers import prestarted_workers
+    from gpcn.cli.shared.prestarted_workers import prestarted_search_workers
     from gpcn.cli.shared.progress import study_progress
     from gpcn.tuning.budget import read_budget
-    from gpcn.tuning.executors.cluster import RayExecutor
-    from gpcn.tuning.executors.local import LocalExecutor, workers_for
+    from gpcn.tuning.executors import local_executor, ray_executor
     from gpcn.tuning.study import drive_study, open_or_create_study
 
     limit = read_budget(request.budget)
-    lasts = engine == "local" and limit.lasts
     with (
-        prestarted_workers(workers_for(jobs) if lasts else 0),
+        prestarted_search_workers(jobs, limit) if engine == "local" else nullcontext(),
         open_or_create_study(folder, description, storage, request) as ledger,
     ):
-        executor = LocalExecutor(graph, jobs) if engine == "local" else RayExecutor(graph, jobs, address)
+        executor = local_executor(graph, jobs) if engine == "local" else ray_executor(graph, jobs, address)
         with closing(executor), study_progress(limit) as watch:
             drive_study(ledger, executor, limit, watch)
     return ledger

@@ -10,8 +10,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -20,9 +19,10 @@ from typing import Any, Literal
 
 from gpcn.data.benchmarks.loading import load_dataset
 from gpcn.errors import CheckpointError, DataError, TrainingError
+from gpcn.exec.executor import Running, Task
+from gpcn.exec.local import Here, LocalExecutor
 from gpcn.files.atomic import replacing
 from gpcn.training.config import TrainConfig
-from gpcn.training.processes.workers import Crew, Send
 from gpcn.training.runs.split_run import split_key
 
 KEPT_SCORES = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
@@ -31,7 +31,7 @@ Kind = Literal["train", "probe", "bound", "complexity"]
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(Task):
     """What to evaluate: `train` for scores on test nodes, `probe` for validation nodes alone, the others for theory."""
 
     dataset: str
@@ -55,15 +55,14 @@ class Evaluations:
 
     def __init__(self, folder: Path, jobs: int | None = None) -> None:
         self.folder, self.jobs = folder, jobs or os.cpu_count() or 1
-        self._crew: Crew | None = None
+        self._executor: LocalExecutor[dict[str, Any]] | None = None
 
     def __enter__(self) -> Evaluations:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._crew is not None:
-            self._crew.stop()
-            self._crew = None
+        if self._executor is not None:
+            self._executor.close()
 
     def stored(self, question: Question) -> dict[str, Any] | None:
         """The answer on disk, if there is one."""
@@ -97,33 +96,10 @@ class Evaluations:
         return self.folder / "evaluations" / question.dataset / f"{question.key()}.json"
 
     def _compute(self, questions: list[Question]) -> Iterable[tuple[Question, dict[str, Any]]]:
-        if not questions:
-            return
-        if self.jobs == 1:
-            with single_thread():
-                for question in questions:
-                    yield question, evaluate_question(question)
-            return
-        crew, running = self._workers(), 0
-        queue = list(reversed(questions))
-        try:
-            while running or queue:
-                while queue and running < self.jobs:
-                    question = queue.pop()
-                    crew.submit(question, question)
-                    running += 1
-                for question, (kind, payload) in crew.messages(None):
-                    if kind == "failed":
-                        raise payload
-                    running -= 1
-                    yield question, payload
-        finally:
-            if running:  # somebody stopped, or a worker failed: what the others compute is computed again another time
-                crew.stop()
-
-    def _workers(self) -> Crew:
-        self._crew = self._crew or Crew(_evaluator)
-        return self._crew
+        if questions and self._executor is None:
+            here: Here = "always" if self.jobs == 1 else "never"
+            self._executor = LocalExecutor(_evaluator, None, self.jobs, here=here)
+        return () if self._executor is None else self._executor.run(questions)
 
 
 def answer_groups(
@@ -190,22 +166,6 @@ def _fingerprint(dataset: str) -> str:
     return load_once(dataset).fingerprint()
 
 
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """One thread for tensors, as every worker has, so that answers do not depend on how many there are."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _evaluator() -> Callable[[Send, Question], dict[str, Any]]:
-    """What answers a question in another process (`training.processes.workers.Crew`)."""
-    import torch
-
-    torch.set_num_threads(1)
-    return lambda send, question: evaluate_question(question)
+def _evaluator(nothing: None) -> Callable[[Question, Running], dict[str, Any]]:
+    """Return what answers a question, in this process or another."""
+    return lambda question, running: evaluate_question(question)

@@ -31,7 +31,7 @@ from gpcn.tuning.proposal import optuna_distributions
 from gpcn.tuning.schedule import Plan, State, Trial
 from gpcn.tuning.space import Space
 from gpcn.tuning.storage import open_storage, sqlite_file, storage_errors, storage_location
-from gpcn.tuning.tasks import Outcome, Task
+from gpcn.tuning.tasks import Outcome, TrialTask
 
 ENDS = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "diverged": TrialState.FAIL}
 EVALUATION = "evaluation:"
@@ -147,7 +147,7 @@ class Ledger:
         self.trials.append(trial)
         return trial
 
-    def record(self, task: Task, outcome: Outcome) -> None:
+    def record(self, task: TrialTask, outcome: Outcome) -> None:
         """What came out of `task`. A second outcome of the same task is not taken."""
         json.dumps(outcome, allow_nan=False)
         trial = self.trials[task.trial]

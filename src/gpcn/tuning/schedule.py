@@ -17,7 +17,7 @@ from gpcn.errors import ConfigError
 from gpcn.tasks.metrics import oriented_score
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import RULES
-from gpcn.tuning.tasks import Outcome, Task, evaluation_key
+from gpcn.tuning.tasks import Outcome, TrialTask, evaluation_key
 
 State = Literal["running", "complete", "pruned", "diverged"]
 
@@ -85,11 +85,11 @@ class Trial:
         """Whether an evaluation did."""
         return any("failed" in outcome for outcome in self.outcomes.values())
 
-    def task(self, split: int, epochs: int) -> Task:
+    def task(self, split: int, epochs: int) -> TrialTask:
         """Its evaluation on `split`."""
         config = self.config.to_json()
         config["training"] = {**config["training"], "epochs": epochs}
-        return Task(self.number, TrainConfig.from_json(config), split)
+        return TrialTask(self.number, TrainConfig.from_json(config), split)
 
     def outcome(self, split: int, rung: Rung, plan: Plan) -> Outcome | None:
         """What is known of `split` at `rung`: also a shorter one that ended by itself, for it would again."""
@@ -126,7 +126,7 @@ class Trial:
 class Step:
     """What a generation needs next: `tasks` to run, or nothing more; and how those who left it ended."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[TrialTask, ...]
     ended: tuple[tuple[Trial, State, int, float | None], ...]
 
 

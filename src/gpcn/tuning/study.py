@@ -17,13 +17,13 @@ from gpcn.files.locking import locked_folder
 from gpcn.graph import Graph
 from gpcn.tasks.metrics import find_metric
 from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors import Executor
+from gpcn.tuning.executors import SearchExecutor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.proposal import propose_point
 from gpcn.tuning.request import StudyRequest
 from gpcn.tuning.schedule import Plan, Trial, next_step
 from gpcn.tuning.space import Space
-from gpcn.tuning.tasks import Task
+from gpcn.tuning.tasks import TrialTask
 
 ATTEMPTS = 20  # at a point that was not tried before
 Watch = Callable[[Ledger], None]
@@ -71,7 +71,7 @@ def open_or_create_study(
             yield ledger
 
 
-def drive_study(ledger: Ledger, executor: Executor, budget: Budget, watch: Watch | None = None) -> None:
+def drive_study(ledger: Ledger, executor: SearchExecutor, budget: Budget, watch: Watch | None = None) -> None:
     """Go on with the study until the budget is spent; `watch` sees the ledger after every evaluation."""
     until = float("inf") if budget.seconds is None else time.monotonic() + budget.seconds
     while True:
@@ -85,7 +85,9 @@ def drive_study(ledger: Ledger, executor: Executor, budget: Budget, watch: Watch
             return
 
 
-def _evaluate(ledger: Ledger, executor: Executor, tasks: tuple[Task, ...], until: float, watch: Watch | None) -> bool:
+def _evaluate(
+    ledger: Ledger, executor: SearchExecutor, tasks: tuple[TrialTask, ...], until: float, watch: Watch | None
+) -> bool:
     """Whether all were evaluated before the time was over."""
     if time.monotonic() >= until:
         return False
@@ -151,7 +153,7 @@ def tune(
     graph: Graph,
     space: Space,
     plan: Plan,
-    executor: Executor,
+    executor: SearchExecutor,
     *,
     out: str | Path,
     budget: Budget,

@@ -1,13 +1,15 @@
-"""The unit of work: one configuration on one split, and what came out of it."""
+"""Units of work of a search, and the `Evaluator` that performs them on one graph."""
 
 from __future__ import annotations
 
 import math
 import time
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gpcn.errors import GpcnError, TrainingError
+from gpcn.exec.executor import Running, Task, TimeOver
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
 
@@ -24,8 +26,18 @@ def evaluation_key(split: int, epochs: int) -> str:
     return f"evaluation:{split}:{epochs}"
 
 
+class SearchTask(Task):
+    """What an `Evaluator` performs: a `TrialTask` of a study, or an `Evaluation` of `auto`."""
+
+    config: TrainConfig
+
+    @abstractmethod
+    def perform(self, evaluator: Evaluator, running: Running) -> Outcome:
+        """Its outcome; `TimeOver` when the clock passes `running.until`."""
+
+
 @dataclass(frozen=True)
-class Task:
+class TrialTask(SearchTask):
     """Evaluate `config` on `split`; it belongs to `trial`. The same task has the same outcome wherever it runs."""
 
     trial: int
@@ -37,68 +49,30 @@ class Task:
         """What tells it from others of its trial."""
         return evaluation_key(self.split, int(self.config["epochs"]))
 
-    @property
-    def short(self) -> bool:
-        """Nobody knows."""
-        return False
-
-    def perform(self, evaluator: Evaluator, until: float) -> Outcome:
-        """Its outcome; `TimeOver` when the clock passes `until`."""
+    def perform(self, evaluator: Evaluator, running: Running) -> Outcome:
+        """Its outcome; `TimeOver` when the clock passes `running.until`."""
         from gpcn.training.probe import probe
 
-        def check_clock() -> None:
-            if time.monotonic() > until:
-                raise TimeOver
-
-        options: dict[str, Any] = {"problem": evaluator.problem(self.config), "before_epoch": check_clock}
+        options: dict[str, Any] = {"problem": evaluator.problem(self.config), "before_epoch": running.pulse}
         scores = probe(evaluator.graph, self.config, self.split, with_test=True, **options)
         return _checked(scores, self, evaluator.graph.metric)
 
 
-class Work(Protocol):
-    """What executors can run: a `Task` of a study, or an `Evaluation` of `auto`.
-
-    `short` work ends by itself before long, so that it may be done by who would otherwise wait for workers to start.
-    """
-
-    @property
-    def config(self) -> TrainConfig:
-        """What is trained."""
-
-    @property
-    def short(self) -> bool:
-        """Whether it ends soon, whatever it is."""
-
-    def perform(self, evaluator: Evaluator, until: float) -> Outcome:
-        """Do it; `TimeOver` when the clock passes `until`."""
-
-
-AnyWork = TypeVar("AnyWork", bound=Work)
-
-
-class TimeOver(Exception):  # noqa: N818
-    """The clock passed the moment until which an evaluation may go on."""
-
-
 class Evaluator:
-    """Evaluates tasks on one graph, with one thread; what it prepares of the graph serves all of them."""
+    """Evaluates tasks on one graph; what it prepares of the graph serves all of them."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._prepared: dict[tuple[str, bool], Problem] = {}
 
-    def evaluate(self, task: Work, until: float = math.inf) -> Outcome:
-        """The outcome; a training that fails has one too. `TimeOver` when the clock passes `until`."""
-        import torch
-
+    def __call__(self, task: SearchTask, running: Running) -> Outcome:
+        """The outcome; a training that fails has one too. `TimeOver` when the clock passes `running.until`."""
         from gpcn.nn.engine.memory import memory_limits
 
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
         start = time.perf_counter()
         try:
             with memory_limits(f"{task.config.model} on {self.graph.name}"):
-                outcome = task.perform(self, until)
+                outcome = task.perform(self, running)
         except TimeOver:
             raise
         except TrainingError as error:
@@ -107,8 +81,6 @@ class Evaluator:
             outcome = {"refused": str(error)}
         except Exception as error:
             outcome = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
-        finally:
-            torch.set_num_threads(before)
         return outcome | {"seconds": round(time.perf_counter() - start, 3)}
 
     def problem(self, config: TrainConfig) -> Problem:
@@ -121,7 +93,7 @@ class Evaluator:
         return self._prepared[key]
 
 
-def _checked(scores: Outcome, task: Task, metric: str) -> Outcome:
+def _checked(scores: Outcome, task: TrialTask, metric: str) -> Outcome:
     """Nothing that is no number gets into a study: without a score it has failed, a test score may be undefined."""
     if not (math.isfinite(scores["loss"]) and math.isfinite(scores["metric"])):
         from gpcn.tasks.metrics import find_metric

@@ -22,9 +22,7 @@ from gpcn.training.settle import settle
 from gpcn.tuning.auto import auto as choose
 from gpcn.tuning.auto.portfolio import read_portfolio
 from gpcn.tuning.budget import read_seconds
-from gpcn.tuning.executors import Executor
-from gpcn.tuning.executors.local import LocalExecutor
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import SearchExecutor, local_executor, serial_executor
 from gpcn.workspace.folder import RunFolder
 from gpcn.workspace.prepare import prepare
 
@@ -179,7 +177,9 @@ def auto(
         refuse_folder_of_other_kind(folder, "auto.json")
         prepared = prepare(graph, plan, metric, seed, nodes=nodes, columns=columns, mirror=mirror).kept_in(folder)
         loaded, source = prepared.graph, prepared.source
-        executor: Executor = SerialExecutor(loaded) if jobs == 1 else LocalExecutor(loaded, jobs, begin_here=True)
+        executor: SearchExecutor = (
+            serial_executor(loaded) if jobs == 1 else local_executor(loaded, jobs, begin_here=True)
+        )
         try:
             choose(
                 loaded,

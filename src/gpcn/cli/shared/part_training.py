@@ -10,7 +10,7 @@ from gpcn.cli.shared.output import print_json
 from gpcn.cli.shared.step_log import step_log
 from gpcn.errors import ConfigError
 from gpcn.training.config import TrainConfig
-from gpcn.training.processes.parallel import Tick
+from gpcn.training.runs.split_workers import Listener, Progress
 
 BETWEEN = 5.0  # seconds, at least, from one line to the next of the same split
 
@@ -50,8 +50,8 @@ def train_parts(
     config = settle_by_origin(config, tables=manifest.graph.get("preparation") is not None)
     log(f"training {config.model} on {manifest.graph['name']} with {manifest.parts} worker(s)")
     with training_progress(config.model, str(manifest.graph["metric"])) as bar:
-        ticks = [bar] if bar is not None else []
-        ticks += [] if log_format is None else [logged_epochs(log)]
+        listeners = [bar] if bar is not None else []
+        listeners += [] if log_format is None else [logged_epochs(log)]
         result = train_on_cluster(
             graph,
             config,
@@ -61,7 +61,7 @@ def train_parts(
             splits=splits,
             save_every=save_every,
             timeout=timeout,
-            tick=_all_of(ticks),
+            progress=_all_of(listeners),
         )
     for split in result["splits"]:
         log(f"split {split['split']}: test {split['test']:.4f}, val {split['val']:.4f} after {split['epochs']} epochs")
@@ -72,26 +72,29 @@ def train_parts(
         print_training_result(result, where)
 
 
-def logged_epochs(log: Callable[[str], None], between: float = BETWEEN) -> Callable[[Tick], None]:
+def logged_epochs(log: Callable[[str], None], between: float = BETWEEN) -> Listener:
     """A line when a split begins, now and then, at its last epoch, and when workers had to start again."""
     last_split, last_epoch, last_time = -1, 0, 0.0
 
-    def tick(news: Tick) -> None:
+    def listen(now: Progress) -> None:
         nonlocal last_split, last_epoch, last_time
-        split, epoch, epochs, loss, score = news
-        again = split == last_split and epoch < last_epoch
-        if split == last_split and not again and epoch < epochs and time.monotonic() - last_time < between:
+        same = now.split == last_split
+        again = same and now.epoch < last_epoch
+        if same and not again and now.epoch < now.epochs and time.monotonic() - last_time < between:
             return
-        last_split, last_epoch, last_time = split, epoch, time.monotonic()
+        last_split, last_epoch, last_time = now.split, now.epoch, time.monotonic()
         note = "; the workers were started again" if again else ""
-        log(f"split {split}: epoch {epoch} of {epochs}, validation loss {loss:.4f}, score {score:.4f}{note}")
+        log(
+            f"split {now.split}: epoch {now.epoch} of {now.epochs}, validation loss {now.loss:.4f}, "
+            f"score {now.score:.4f}{note}"
+        )
 
-    return tick
+    return listen
 
 
-def _all_of(ticks: list[Callable[[Tick], None]]) -> Callable[[Tick], None] | None:
-    def tick(news: Tick) -> None:
-        for call in ticks:
-            call(news)
+def _all_of(listeners: list[Listener]) -> Listener | None:
+    def listen(now: Progress) -> None:
+        for listener in listeners:
+            listener(now)
 
-    return tick if ticks else None
+    return listen if listeners else None

@@ -26,7 +26,8 @@ from rich.text import Text
 from gpcn.cli.shared.output import escaped, plain_table
 from gpcn.paper.evaluations import Question
 from gpcn.tasks.metrics import find_metric
-from gpcn.training.processes.parallel import Tick
+from gpcn.training.runs.split_workers import Listener
+from gpcn.training.runs.split_workers import Progress as SplitProgress
 
 SHOWN = 5  # of the best configurations
 BETWEEN = 0.5  # seconds, at least, from one table to the next
@@ -53,7 +54,7 @@ def _shown(*more: ProgressColumn, **options: Any) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def training_progress(title: str, metric: str) -> Iterator[Callable[[Tick], None] | None]:
+def training_progress(title: str, metric: str) -> Iterator[Listener | None]:
     """A function to call with progress, or `None` where nobody is watching."""
     with _shown(TextColumn("{task.fields[numbers]}"), _Rate(), TimeRemainingColumn()) as progress:
         if progress is None:
@@ -62,14 +63,13 @@ def training_progress(title: str, metric: str) -> Iterator[Callable[[Tick], None
         tasks: dict[int, TaskID] = {}
         judged = find_metric(metric)
 
-        def tick(news: Tick) -> None:
-            split, epoch, epochs, loss, score = news
-            if split not in tasks:
-                tasks[split] = progress.add_task(f"{title} split {split}", total=epochs, numbers="")
-            numbers = f"val loss {loss:.3f}, score {judged.scale * score:.{judged.digits - 1}f}"
-            progress.update(tasks[split], completed=epoch, numbers=numbers)
+        def show(now: SplitProgress) -> None:
+            if now.split not in tasks:
+                tasks[now.split] = progress.add_task(f"{title} split {now.split}", total=now.epochs, numbers="")
+            numbers = f"val loss {now.loss:.3f}, score {judged.scale * now.score:.{judged.digits - 1}f}"
+            progress.update(tasks[now.split], completed=now.epoch, numbers=numbers)
 
-        yield tick
+        yield show
 
 
 @contextmanager
@@ -93,11 +93,11 @@ def counting_progress(title: str) -> Iterator[Callable[[int, int, Question], Non
             return
         task = progress.add_task(title, total=None)
 
-        def tick(done: int, total: int, question: Question) -> None:
+        def show(done: int, total: int, question: Question) -> None:
             what = f"{title}: {question.dataset} {question.config.model} split {question.split}"
             progress.update(task, completed=done, total=total, description=what)
 
-        yield tick
+        yield show
 
 
 @contextmanager

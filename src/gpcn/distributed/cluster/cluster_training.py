@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ from gpcn.distributed.part_problem import check_supported_on_workers
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.run_files import RunFiles, fetch_parts_manifest, run_files
 from gpcn.errors import ConfigError, TrainingError
+from gpcn.exec.ray_connection import connect_to_ray, load_ray
 from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.training.config import TrainConfig
-from gpcn.training.processes.parallel import Tick
-from gpcn.tuning.executors.connection import connect_to_ray, load_ray
+from gpcn.training.runs.split_workers import Listener
 
 WAIT = 60.0  # seconds for the machines of a cluster to come
 TIMEOUT = 300.0
@@ -44,7 +44,7 @@ def train_on_cluster(
     retries: int = 10,
     timeout: float = TIMEOUT,
     wait: float = WAIT,
-    tick: Callable[[Tick], None] | None = None,
+    progress: Listener | None = None,
 ) -> dict[str, Any]:
     """Train `config` on a graph in parts, one worker per part, and summarize as `gpcn.train` does.
 
@@ -60,7 +60,7 @@ def train_on_cluster(
         retries: how often the workers are started again after one was lost.
         timeout: seconds after which a worker that waits for another gives up.
         wait: seconds to wait for a cluster to have enough CPUs.
-        tick: called with progress: split, epoch, epochs, validation loss and score.
+        progress: called with how far it is.
     """
     manifest, files = fetch_parts_manifest(shards), run_files(out, "driver")
     root, path = remote_url(shards) or str(Path(shards).resolve()), files.folder
@@ -83,9 +83,9 @@ def train_on_cluster(
                 "save_every": save_every,
                 "versions": package_versions(),
                 "threads": 1,
-                "progress": tick is not None,
+                "progress": progress is not None,
             }
-            with watched_progress(files, tick):
+            with watched_progress(files, progress):
                 _fit(files, settings, manifest.parts, address, retries, timeout, wait)
             files.prepare(range(manifest.splits))
         write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gpcn.distributed.run_files import RunFiles
 from gpcn.errors import GpcnError
 from gpcn.files.atomic import replacing
 from gpcn.training.loop import TrainingLoop
-from gpcn.training.processes.parallel import Tick
+from gpcn.training.runs.split_workers import Listener, Progress
 
 FILE = ".progress.json"
 BETWEEN = 0.5  # seconds, at least, from one to the next in a folder
@@ -32,23 +33,23 @@ def worker_progress_writer(files: RunFiles) -> Callable[[int, TrainingLoop], Non
             return
         last = now
         _, _, loss, score = trainer.history[-1]
-        tick = [number, trainer.epoch, int(trainer.config["epochs"]), loss, score]
+        progress = Progress(number, trainer.epoch, int(trainer.config["epochs"]), loss, score)
         with contextlib.suppress(GpcnError):  # a training does not end because nobody can see how far it is
             with replacing(files.folder / FILE, new_folders=False) as stream:
-                stream.write(json.dumps(tick).encode())
+                stream.write(json.dumps(astuple(progress)).encode())
             files.publish(files.folder / FILE)
 
     return report
 
 
 @contextlib.contextmanager
-def watched_progress(files: RunFiles, tick: Callable[[Tick], None] | None) -> Iterator[None]:
-    """Call `tick` with what the first worker writes down, while the training runs."""
-    if tick is None:
+def watched_progress(files: RunFiles, listener: Listener | None) -> Iterator[None]:
+    """Call `listener` with what the first worker writes down, while the training runs."""
+    if listener is None:
         yield
         return
     ended = threading.Event()
-    thread = threading.Thread(target=_watch, args=(files, tick, ended), daemon=True)
+    thread = threading.Thread(target=_watch, args=(files, listener, ended), daemon=True)
     thread.start()
     try:
         yield
@@ -60,7 +61,7 @@ def watched_progress(files: RunFiles, tick: Callable[[Tick], None] | None) -> It
             files.publish(files.folder / FILE)
 
 
-def _watch(files: RunFiles, tick: Callable[[Tick], None], ended: threading.Event) -> None:
+def _watch(files: RunFiles, listener: Listener, ended: threading.Event) -> None:
     seen: Any = None
     between = BETWEEN if files.location == str(files.folder) else BETWEEN_STORED
     while True:
@@ -70,15 +71,15 @@ def _watch(files: RunFiles, tick: Callable[[Tick], None], ended: threading.Event
         current = read_worker_progress(files.folder / FILE)
         if current is not None and current != seen:
             seen = current
-            tick(current)
+            listener(current)
         if last_time:
             return
 
 
-def read_worker_progress(file: Path) -> Tick | None:
+def read_worker_progress(file: Path) -> Progress | None:
     """What is written there, if it is what was meant."""
     try:
         split, epoch, epochs, loss, score = json.loads(file.read_bytes())
-        return int(split), int(epoch), int(epochs), float(loss), float(score)
+        return Progress(int(split), int(epoch), int(epochs), float(loss), float(score))
     except (OSError, ValueError, TypeError):
         return None

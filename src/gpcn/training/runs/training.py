@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,9 @@ from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph
 from gpcn.graph.split import missing_part
 from gpcn.training.config import TrainConfig
-from gpcn.training.processes import parallel
-from gpcn.training.processes.parallel import Helpers, Tick
 from gpcn.training.runs.run import Run, summarize_run
 from gpcn.training.runs.run_creation import describe_graph, open_or_create_run
+from gpcn.training.runs.split_workers import Listener, SplitTask, SplitWorkers, threads_per_split
 
 __all__ = ["Run", "check_split_numbers", "train"]
 
@@ -30,8 +30,8 @@ def train(
     device: str = "auto",
     save_every: float = 10.0,
     source: dict[str, Any] | None = None,
-    tick: Callable[[Tick], None] | None = None,
-    helpers: Helpers | None = None,
+    progress: Listener | None = None,
+    workers: SplitWorkers | None = None,
 ) -> dict[str, Any]:
     """Train `config` on the given `splits` of `graph` (default: all) and summarize.
 
@@ -45,8 +45,8 @@ def train(
         device: `auto`, `cpu` or `cuda`.
         save_every: seconds between checkpoints.
         source: where the graph came from, for prediction later.
-        tick: called with progress.
-        helpers: processes to share the work with, kept for what follows on the same graph.
+        progress: called with how far it is.
+        workers: processes to share the work with, kept for what follows on the same graph, instead of `jobs`.
 
     Returns:
         `metric, model, test_mean, test_std, val_mean, splits: [{split, seed, test, val, epochs, seconds, ...}]`.
@@ -57,26 +57,24 @@ def train(
         raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, such as gpcn.load gives")
     if not isinstance(config, TrainConfig):
         raise ConfigError(f"config is {config!r:.80}; expected a TrainConfig, such as TrainConfig.of('gpcn')")
-    numbers = check_split_numbers(graph, splits)
-    kind = choose_device(device).type
-    threads = parallel.threads_per_split(graph, config)
-    options: dict[str, Any] = {"threads": threads, "device": kind, "save_every": save_every, "tick": tick}
-    options |= {"helpers": helpers, "at_once": jobs is not None}
-    if out is None:
-        no_folders: dict[int, Path | None] = dict.fromkeys(numbers)
-        many = parallel.jobs_for_splits(jobs, len(numbers), threads)
-        outcomes = parallel.train_splits(graph, config, numbers, no_folders, jobs=many, **options)
-        return summarize_run(config, describe_graph(graph, source), [outcomes[number] for number in numbers])
-    path = Path(out)
-    with locked_folder(path):
-        run = open_or_create_run(path, graph, config, source)
-        missing = [number for number in numbers if run.outcome(number) is None]
-        many = parallel.jobs_for_splits(jobs, len(missing), threads)
-        folders: dict[int, Path | None] = {number: run.folder(number) for number in missing}
-        if missing:
-            parallel.train_splits(graph, config, missing, folders, jobs=many, identity=run.identity, **options)
-        write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
-        return run.result(numbers)
+    numbers, kind = check_split_numbers(graph, splits), choose_device(device).type
+    threads = threads_per_split(graph, config)
+    with SplitWorkers(graph, jobs) if workers is None else nullcontext(workers) as split_workers:
+        if out is None:
+            tasks = [SplitTask(config, number, None, None, kind, save_every, threads) for number in numbers]
+            results = split_workers.train(tasks, progress)
+            return summarize_run(config, describe_graph(graph, source), list(results.values()))
+        path = Path(out)
+        with locked_folder(path):
+            run = open_or_create_run(path, graph, config, source)
+            missing = [number for number in numbers if run.outcome(number) is None]
+            tasks = [
+                SplitTask(config, number, run.folder(number), run.identity, kind, save_every, threads)
+                for number in missing
+            ]
+            split_workers.train(tasks, progress)
+            write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
+            return run.result(numbers)
 
 
 def check_split_numbers(graph: Graph, splits: Sequence[int] | None) -> list[int]:

@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig, declared_settings
-from gpcn.training.processes.parallel import Helpers, Tick
 from gpcn.training.runs.folders import refuse_folder_of_other_kind
+from gpcn.training.runs.split_workers import Listener, SplitWorkers
 from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import MAJORITY, compare
 from gpcn.training.settle import settle
 
 USUAL_MODELS = ("logistic", "trees", "link", "gcn", "gpcn", "gpcn-link", "multi-gpcn", "multi-gpcn-link", "deep-gpcn")
 """What is compared where nobody says what."""
-Progress: TypeAlias = Callable[[str, str], AbstractContextManager[Callable[[Tick], None] | None]]
+ModelProgress: TypeAlias = Callable[[str, str], AbstractContextManager[Listener | None]]
 
 
 def train_models(
@@ -28,7 +28,8 @@ def train_models(
     *,
     out: Path | None,
     seed: int = 0,
-    progress: Progress | None = None,
+    jobs: int | None = 1,
+    progress: ModelProgress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Train every one of `models` and compare; settings that no model has are refused.
@@ -39,6 +40,7 @@ def train_models(
         settings: what to set; it applies to every model that has it.
         out: a folder for a run per model; without one nothing is kept.
         seed: decides every random draw.
+        jobs: splits at once, as for `training.runs.training.train`.
         progress: called with model and metric, gives a context in which that model trains and what to tell of it.
         options: as for `training.runs.training.train`.
 
@@ -55,11 +57,11 @@ def train_models(
     if out is not None:
         refuse_folder_of_other_kind(out)
     results = []
-    with Helpers(graph) as helpers:
-        for helpers.configs_to_follow, name in zip(reversed(range(len(names))), names, strict=True):
+    with SplitWorkers(graph, jobs) as workers:
+        for workers.configs_to_follow, name in zip(reversed(range(len(names))), names, strict=True):
             chosen = {key: value for key, value in settings.items() if key in available[name]}
             config = settle(TrainConfig.of(name, seed=seed, **chosen), graph)
             folder = None if out is None else out / name
-            with nullcontext() if progress is None else progress(name, graph.metric) as tick:
-                results.append(train(graph, config, out=folder, tick=tick, helpers=helpers, **options))
+            with nullcontext() if progress is None else progress(name, graph.metric) as listener:
+                results.append(train(graph, config, out=folder, progress=listener, workers=workers, **options))
     return compare(graph, results)

@@ -36,9 +36,7 @@ from gpcn.tuning.auto.holdouts import FOLDS, Holdout, holdout_of_split, needs_cr
 from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio
 from gpcn.tuning.auto.refit import refit_members
 from gpcn.tuning.auto.search import Search
-from gpcn.tuning.executors import Executor
-from gpcn.tuning.executors.local import LocalExecutor
-from gpcn.tuning.executors.serial import SerialExecutor
+from gpcn.tuning.executors import SearchExecutor, local_executor, serial_executor
 
 OVERTIME = 1.05  # of the budget: when workers that do not listen are ended
 SELECTED = 0.97  # of the budget: when an ensemble has to be as it is
@@ -55,7 +53,7 @@ Log = Callable[[str], None]
 
 def auto(
     graph: Graph,
-    executor: Executor,
+    executor: SearchExecutor,
     *,
     out: str | Path,
     seconds: float,
@@ -97,7 +95,7 @@ class _Job:
     def __init__(
         self,
         graph: Graph,
-        executor: Executor,
+        executor: SearchExecutor,
         folder: Path,
         start: float,
         seconds: float,
@@ -262,7 +260,9 @@ def chosen_models(
     counts; and how they were chosen."""
     from gpcn.training.predictions.fitted import Fitted
 
-    executor: Executor = SerialExecutor(graph) if jobs in (None, 1) else LocalExecutor(graph, jobs, begin_here=True)
+    executor: SearchExecutor = (
+        serial_executor(graph) if jobs in (None, 1) else local_executor(graph, jobs, begin_here=True)
+    )
     with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:
         try:
             result = auto(graph, executor, out=folder, seconds=seconds, splits=[0], seed=seed)

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from gpcn.errors import TrainingError
+from gpcn.exec.executor import Running, TimeOver
 from gpcn.training.config import TrainConfig
 from gpcn.tuning.auto.candidates import Array, Store
 from gpcn.tuning.auto.holdouts import Holdout
-from gpcn.tuning.tasks import Evaluator, Outcome, TimeOver
+from gpcn.tuning.tasks import Evaluator, Outcome, SearchTask
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(SearchTask):
     """Train a candidate in `holdout` for `epochs` and `seconds` at most, until `end`, and keep what it predicts.
 
     A training that is stopped by either keeps the best so far, and the next evaluation goes on from there.
@@ -30,14 +31,10 @@ class Evaluation:
     seconds: float
     end: float
     store: Store
+    short = True  # by its deadline
     needed: bool = False  # there is nothing else yet: two epochs are made, whatever time it is
 
-    @property
-    def short(self) -> bool:
-        """It has a deadline."""
-        return True
-
-    def perform(self, evaluator: Evaluator, until: float) -> Outcome:
+    def perform(self, evaluator: Evaluator, running: Running) -> Outcome:
         """Facts about the training; predictions and models are on disk by then.
 
         `stopped` is the outcome where the time was over before there was anything to keep; `taken` are seconds from
@@ -46,7 +43,7 @@ class Evaluation:
         begun = time.monotonic()
         deadline = min(self.end, time.monotonic() + self.seconds)
         run = self._split if self.holdout.outer is not None else self._folds
-        return {**run(evaluator, until, deadline), "taken": time.monotonic() - begun}
+        return {**run(evaluator, running.until, deadline), "taken": time.monotonic() - begun}
 
     def _split(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
         from gpcn.training.pausable_training import PausableTraining

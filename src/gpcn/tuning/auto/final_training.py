@@ -14,7 +14,7 @@ from gpcn.tuning.auto.evaluation import Evaluation
 from gpcn.tuning.auto.holdouts import Holdout, holdout_of_split
 from gpcn.tuning.auto.portfolio import EPOCHS
 from gpcn.tuning.auto.search import Search
-from gpcn.tuning.executors import Executor
+from gpcn.tuning.executors import SearchExecutor
 
 GRACE = 1.1  # of the time left until `end`: when workers that do not listen are ended
 
@@ -28,7 +28,9 @@ class FinalTraining:
     `trained` are, after `train`, the splits on which all members are.
     """
 
-    def __init__(self, graph: Graph, executor: Executor, search: Search, numbers: Sequence[int], end: float) -> None:
+    def __init__(
+        self, graph: Graph, executor: SearchExecutor, search: Search, numbers: Sequence[int], end: float
+    ) -> None:
         self.graph, self.executor, self.search, self.end = graph, executor, search, end
         self.holdouts = [holdout_of_split(graph, number) for number in numbers]
         self.trained: list[int] = []

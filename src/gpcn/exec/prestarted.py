@@ -11,25 +11,31 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 START = 2.5  # seconds from wanting a process to its first epoch, on two cores
 START_PRESTARTED = 0.1  # the same, of one that is there already
+WORTH = 2.0  # how many starts must be left to do before one is paid
 LASTING = 300  # epochs over all splits from which on a command is worth more than one process
 Started = tuple[BaseProcess, Any]
 _waiting: list[Started] = []
 
 
-def prestart(count: int, run: Callable[..., None]) -> None:
-    """Start `count` processes, or one where a start is dear; each waits in `run(pipe, parent, early)` for its task."""
+def prestart(count: int, run: Callable[..., None], module: str) -> None:
+    """Start `count` processes, or one where a start is dear; each waits in `run(pipe, parent, module)` for its task.
+
+    `module` is what tasks will need; it is imported before there is one.
+    """
     if (os.cpu_count() or 1) == 1 or count <= len(_waiting):
         return
     if may_fork():
-        _waiting.extend(fork(run, early=True) for _ in range(count - len(_waiting)))
+        import_module(module)
+        _waiting.extend(fork(run, module) for _ in range(count - len(_waiting)))
     elif not _waiting:
-        _waiting.append(spawn(run, early=True))
+        _waiting.append(spawn(run, module))
 
 
 def may_fork() -> bool:
@@ -61,6 +67,11 @@ def seconds_to_start() -> float:
     return START_PRESTARTED if _waiting else START
 
 
+def pays(seconds: float) -> bool:
+    """Whether so many seconds of work are worth another process."""
+    return seconds > WORTH * seconds_to_start()
+
+
 def dismiss_prestarted() -> None:
     """End those that nobody took."""
     while (started := take_prestarted()) is not None:
@@ -70,22 +81,20 @@ def dismiss_prestarted() -> None:
         pipe.close()
 
 
-def fork(run: Callable[..., None], *, early: bool) -> Started:
+def fork(run: Callable[..., None], module: str) -> Started:
     """`spawn`, with all that is imported here."""
-    import gpcn.training.runs.split_run  # noqa: F401, and PyTorch with it
-
-    return _started("fork", run, early)
+    return _started("fork", run, module)
 
 
-def spawn(run: Callable[..., None], *, early: bool) -> Started:
-    """A process that runs `run(pipe, parent, early)`, and this end of its pipe."""
-    return _started("spawn", run, early)
+def spawn(run: Callable[..., None], module: str | None = None) -> Started:
+    """A process that runs `run(pipe, parent, module)`, and this end of its pipe."""
+    return _started("spawn", run, module)
 
 
-def _started(method: str, run: Callable[..., None], early: bool) -> Started:
+def _started(method: str, run: Callable[..., None], module: str | None) -> Started:
     context: Any = get_context(method)
     ours, theirs = context.Pipe()
-    process = context.Process(target=run, args=(theirs, os.getpid(), early), daemon=True)
+    process = context.Process(target=run, args=(theirs, os.getpid(), module), daemon=True)
     process.start()
     theirs.close()
     return process, ours

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError
-from gpcn.tuning.executors import RETRIES
+from gpcn.exec.executor import RETRIES
 from gpcn.utils.extras import require_library
 
 FIRST_WITH_TOKENS = (2, 52)

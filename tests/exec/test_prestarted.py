@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from gpcn import Graph, TrainConfig
-from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
-from gpcn.training.processes import prestarted
-from gpcn.training.processes.workers import prestart_workers
+from gpcn.cli.shared.prestarted_workers import NEEDED, prestarted_training_workers
+from gpcn.exec import prestarted
+from gpcn.exec.processes import prestart_processes
 from gpcn.training.runs.training import train
 from gpcn.tuning.budget import Budget, read_budget
 
@@ -30,7 +30,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_who_wants_a_process_takes_the_one_that_was_prestarted(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = train(graph, SHORT, jobs=1)["splits"]
-    prestart_workers(1)
+    prestart_processes(1, NEEDED)
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("another process was started")
@@ -66,10 +66,10 @@ def test_a_process_is_forked_only_where_no_other_thread_could_hold_a_lock(monkey
     for method in ("fork", "spawn"):
         monkeypatch.setattr(prestarted, method, lambda *_, method=method, **__: begun.append(method))
     monkeypatch.setattr("threading.active_count", lambda: 1)
-    prestart_workers(1)
+    prestart_processes(1, NEEDED)
     prestarted._waiting.clear()
     monkeypatch.setattr("threading.active_count", lambda: 2)
-    prestart_workers(1)
+    prestart_processes(1, NEEDED)
     prestarted._waiting.clear()
     assert begun == ["fork" if sys.platform.startswith("linux") else "spawn", "spawn"]
 
@@ -77,7 +77,7 @@ def test_a_process_is_forked_only_where_no_other_thread_could_hold_a_lock(monkey
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked on Linux alone")
 def test_a_forked_process_ends_by_sigterm_and_does_not_see_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("threading.active_count", lambda: 1)
-    prestart_workers(1)
+    prestart_processes(1, NEEDED)
     ((process, _),) = prestarted._waiting
     os.kill(process.pid or 0, signal.SIGINT)
     process.join(0.3)
@@ -88,7 +88,7 @@ def test_a_forked_process_ends_by_sigterm_and_does_not_see_ctrl_c(monkeypatch: p
 
 
 def test_work_with_several_threads_prestarts_nobody(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpcn.training.processes.parallel.SMALL", 0)
+    monkeypatch.setattr("gpcn.training.runs.split_workers.SMALL", 0)
     with prestarted_training_workers(graph, [LONG], None, 2):
         assert not prestarted._waiting
 
@@ -98,14 +98,14 @@ def test_as_many_are_forked_as_are_wanted_and_one_where_a_start_is_dear(monkeypa
     monkeypatch.setattr(prestarted, "spawn", lambda *_, **__: "started anew")
     for forks, expected in ((True, ["forked"] * 3), (False, ["started anew"])):
         monkeypatch.setattr(prestarted, "may_fork", lambda forks=forks: forks)
-        prestart_workers(3)
-        prestart_workers(2)  # there are enough, or one that nobody took
+        prestart_processes(3, NEEDED)
+        prestart_processes(2, NEEDED)  # there are enough, or one that nobody took
         assert prestarted._waiting == expected
         prestarted._waiting.clear()
 
 
 def test_a_process_that_died_meanwhile_is_not_taken() -> None:
-    prestart_workers(1)
+    prestart_processes(1, NEEDED)
     ((process, _),) = prestarted._waiting
     process.kill()
     process.join()
@@ -114,7 +114,7 @@ def test_a_process_that_died_meanwhile_is_not_taken() -> None:
 
 def test_on_one_core_nobody_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    prestart_workers(1)
+    prestart_processes(1, NEEDED)
     assert not prestarted._waiting
 
 

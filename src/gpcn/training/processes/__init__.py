@@ -1,1 +1,0 @@
-"""Splits over processes: who helps, from when on, and what each is given."""

@@ -1,0 +1,122 @@
+"""`SplitWorkers`: the splits of a run, trained side by side. What a split computes does not depend on how many are."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gpcn.exec.executor import Running, Task
+from gpcn.exec.local import LocalExecutor
+from gpcn.graph import Graph
+from gpcn.training.config import TrainConfig
+
+SMALL = 2_000_000_000  # multiply-adds of one pass up to which one thread per split serves best
+BETWEEN = 0.2  # seconds, at least, from one progress of a split to the next
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the training of a split is; loss and score are of its validation nodes."""
+
+    split: int
+    epoch: int
+    epochs: int
+    loss: float
+    score: float
+
+
+Listener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class SplitTask(Task):
+    """Train `config` on a split; `identity` is what the run calls its graph (`Run.identity`)."""
+
+    config: TrainConfig
+    split: int
+    folder: Path | None
+    identity: str | None
+    device: str
+    save_every: float
+    threads: int = 1
+
+
+def threads_per_split(graph: Graph, config: TrainConfig) -> int:
+    """Return the threads per split, by the size of the work alone, so that results do not depend on `jobs`."""
+    hidden = int(config.hyperparameters.get("hidden", 16))
+    work = graph.num_nodes * hidden * max(hidden, graph.num_classes) + graph.adjacency.nnz * hidden
+    return 1 if work < SMALL else max(1, (os.cpu_count() or 1))
+
+
+def jobs_for_splits(wanted: int | None, splits: int, threads: int) -> int:
+    """Return how many splits to train at once."""
+    fit = max(1, (os.cpu_count() or 1) // threads)
+    return max(1, min(splits, wanted if wanted is not None else fit))
+
+
+class SplitWorkers:
+    """This process and others that help it to train splits of `graph`, kept from one configuration to the next.
+
+    Args:
+        graph: whose splits.
+        jobs: splits at once, started at once; `None`: as many as cores allow, started when they pay.
+
+    Attributes:
+        configs_to_follow: how many configurations follow the present one, for which a start may pay, too.
+    """
+
+    def __init__(self, graph: Graph, jobs: int | None = None) -> None:
+        self.graph, self.jobs, self.configs_to_follow = graph, jobs, 0
+        self.executor: LocalExecutor[dict[str, Any]] = LocalExecutor(_split_trainer, graph, jobs, here="always")
+
+    def __enter__(self) -> SplitWorkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.executor.close()
+
+    def train(self, tasks: Iterable[SplitTask], listener: Listener | None = None) -> dict[int, dict[str, Any]]:
+        """Train all of them; the results by split."""
+        tasks = list(tasks)
+        threads = max((task.threads for task in tasks), default=1)
+        self.executor.workers = jobs_for_splits(self.jobs, len(tasks), threads)
+        self.executor.to_follow = self.configs_to_follow * len(tasks)
+        outcomes = self.executor.run(tasks, listener=listener or (lambda progress: None))
+        results = {task.split: result for task, result in outcomes}
+        return {task.split: results[task.split] for task in tasks}
+
+
+def _split_trainer(graph: Graph) -> Callable[[SplitTask, Running], dict[str, Any]]:
+    """Return what trains a split of `graph`, in this process or another."""
+    return partial(_train_split, graph)
+
+
+def _train_split(graph: Graph, task: SplitTask, running: Running) -> dict[str, Any]:
+    from gpcn.training.runs.split_run import run_split
+
+    last = 0.0
+
+    def after_epoch(number: int, loop: Any) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last > BETWEEN or loop.finished:
+            last = now
+            _, _, loss, score = loop.history[-1]
+            running.report(Progress(number, loop.epoch, int(task.config["epochs"]), loss, score))
+        running.pulse()
+
+    return run_split(
+        graph,
+        task.config,
+        task.split,
+        task.folder,
+        device=task.device,
+        save_every=task.save_every,
+        report=after_epoch,
+        identity=task.identity,
+    )
