@@ -64,6 +64,10 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: seed of everything random; `None` is 0. A generator of NumPy draws a seed at each `fit`.
         budget: seconds for `auto`.
         n_jobs: processes for `auto`; more than one needs the usual `if __name__ == "__main__":` in scripts.
+
+    Attributes:
+        split_: positions of the nodes that trained and of those that chose the epoch.
+        config_: the configuration that was trained; of several members the first one's.
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.seed_ = _seed_from(self.random_state)
         if not 0 < self.validation_fraction < 1:
             raise ConfigError(f"validation_fraction is {self.validation_fraction}; expected more than 0, less than 1")
-        split = hold_back(graph.labels, self.validation_fraction, self.seed_)
+        self.split_ = split = hold_back(graph.labels, self.validation_fraction, self.seed_)
         self.num_nodes_ = graph.num_nodes
         self.member_counts_ = [1]
         self.members_ = self._choose(graph, split) if self.model == "auto" else [self._train(graph, split)]

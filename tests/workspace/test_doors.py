@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,18 @@ def test_the_command_and_a_comparison_train_what_python_trains(
     compared = gpcn.compare(**named, models=[MODEL], settings=SETTINGS, splits=[0])
     for folder in (gpcn.open_run(tmp_path / "run", graph=prepare(**named).graph), compared):
         np.testing.assert_array_equal(folder.predict().probabilities, expected)
+
+
+def test_the_estimator_trains_what_python_trains(named: dict[str, Any]) -> None:
+    graph = prepare(**named).graph
+    config = gpcn.TrainConfig.of(MODEL, **SETTINGS)
+    usual = {name: config[name] for name in ("layers", "dropout", "lr", "weight_decay", "epochs", "patience")}
+    estimator = gpcn.GPCNClassifier(MODEL, graph=graph, settings=usual | SETTINGS)
+    estimator.fit(graph.labelled, graph.labels[graph.labelled])
+    assert estimator.config_ == settle(config, graph)
+    run = gpcn.train(replace(graph, splits=(estimator.split_,)), config)
+    every = np.arange(graph.num_nodes)
+    np.testing.assert_allclose(estimator.predict_proba(every), run.predict().probabilities, atol=1e-5)
 
 
 @pytest.mark.slow
