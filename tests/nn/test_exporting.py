@@ -61,7 +61,7 @@ def test_several_models_are_averaged_and_left_as_they_were() -> None:
     module = ExportableModel(models, x, links)
     torch.testing.assert_close(module(*module.inputs), expected(models, x, links), rtol=1e-4, atol=1e-6)
     assert module.input_names == ("x", "index_0", "values_0")
-    assert module.operators == ("symmetric normalization, with self-loops",)
+    assert module.operators == ("symmetric normalization, with self-loops, read out",)
     assert models[0].order == "auto"  # type: ignore[union-attr]
     assert all(parameter.requires_grad for parameter in models[0].parameters())
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from gpcn.errors import ConfigError
 from gpcn.nn.bank_model import BankModel
 from gpcn.nn.base import Features, NodeClassifier
-from gpcn.nn.engine.adjacency import Adjacency, Normalization
+from gpcn.nn.engine.adjacency import Adjacency, Direction, WantedOperator
 from gpcn.nn.engine.edge_matrix import edge_operator
 from gpcn.nn.engine.operator import SparseOperator
 
@@ -45,24 +45,24 @@ class ExportableModel(nn.Module):
             for model in models:
                 model.eval()(x, recorded)
         self.models = nn.ModuleList(_settled(model, x, adjacency) for model in models)
-        self._keys = tuple(recorded.operators)
-        entries = [_entries(operator) for operator in recorded.operators.values()]
+        self._wanted, self._direction = tuple(recorded.made), adjacency.direction
+        entries = [_entries(operator) for operator in recorded.made.values()]
         dense = x.to_dense() if isinstance(x, SparseOperator) else x
         self.inputs: tuple[Tensor, ...] = (dense, *(tensor for pair in entries for tensor in pair))
-        self.operators = tuple(_in_words(key) for key in self._keys)
+        self.operators = tuple(_in_words(wanted) for wanted in self._wanted)
 
     @property
     def input_names(self) -> tuple[str, ...]:
         """What each input is called."""
-        pairs = [(f"index_{number}", f"values_{number}") for number in range(len(self._keys))]
+        pairs = [(f"index_{number}", f"values_{number}") for number in range(len(self._wanted))]
         return ("x", *(name for pair in pairs for name in pair))
 
     def forward(self, x: Tensor, *operators: Tensor) -> Tensor:
         """Probabilities `[N, C]`."""
         nodes = x.shape[0]
         pairs = zip(operators[::2], operators[1::2], strict=True)
-        by_key = {key: edge_operator(*pair, nodes) for key, pair in zip(self._keys, pairs, strict=True)}
-        links = _GivenLinks(nodes, by_key)
+        made = {wanted: edge_operator(*pair, nodes) for wanted, pair in zip(self._wanted, pairs, strict=True)}
+        links = _GivenLinks(nodes, self._direction, made)
         shares = [torch.softmax(model(x, links), dim=1) for model in self.models]
         return torch.stack(shares).mean(dim=0)
 
@@ -86,43 +86,37 @@ class _RecordedLinks(Adjacency):
 
     def __init__(self, adjacency: Adjacency) -> None:
         super().__init__(adjacency.matrix, adjacency.relations, direction=adjacency.direction)
-        self.operators: dict[Any, SparseOperator] = {}
+        self.made: dict[WantedOperator, SparseOperator] = {}
 
-    def operator(self, normalization: Normalization = "symmetric", **options: Any) -> SparseOperator:
-        operator = super().operator(normalization, **options)
-        self.operators[_key(normalization, options)] = operator
-        return operator
+    def _make(self, wanted: WantedOperator, dtype: torch.dtype) -> SparseOperator:
+        self.made[wanted] = super()._make(wanted, dtype)
+        return self.made[wanted]
 
 
 class _GivenLinks(Adjacency):
     """Links of which nothing is there but the operators that were recorded."""
 
-    def __init__(self, nodes: int, operators: dict[Any, SparseOperator]) -> None:
-        self.nodes, self.given = nodes, operators
+    def __init__(self, nodes: int, direction: Direction, made: dict[WantedOperator, SparseOperator]) -> None:
+        self.nodes, self.direction, self.made = nodes, direction, made
+        self._operators = {}
 
     @property
     def num_nodes(self) -> int:
         return self.nodes
 
-    def operator(self, normalization: Normalization = "symmetric", **options: Any) -> SparseOperator:
-        return self.given[_key(normalization, options)]
+    def _make(self, wanted: WantedOperator, dtype: torch.dtype) -> SparseOperator:
+        return self.made[wanted]
 
     def __getattr__(self, name: str) -> Any:
         raise ConfigError(f"a model that reads links otherwise than by products ({name}) cannot be exported")
 
 
-def _key(normalization: str, options: dict[str, Any]) -> tuple[Any, ...]:
-    usual = {"self_loops": True, "direction": None, "relation": None, "hops": 1}
-    return (normalization, *(options.get(name, value) for name, value in usual.items()))
-
-
-def _in_words(key: tuple[Any, ...]) -> str:
-    normalization, self_loops, direction, relation, hops = key
+def _in_words(wanted: WantedOperator) -> str:
+    normalization = wanted.normalization
     words = [f"{normalization} normalization" if normalization != "none" else "links as they are"]
-    words += ["with self-loops" if self_loops else "without self-loops"]
-    words += [f"read {direction}"] if direction is not None else []
-    words += [f"of type {relation}"] if relation is not None else []
-    words += ["two steps apart"] if hops == 2 else []
+    words += ["with self-loops" if wanted.self_loops else "without self-loops", f"read {wanted.direction}"]
+    words += [f"of type {wanted.relation}"] if wanted.relation is not None else []
+    words += ["two steps apart"] if wanted.hops == 2 else []
     return ", ".join(words)
 
 

@@ -10,11 +10,12 @@ code); reading `in`, what points to it (`Aᵀ x`, as PyTorch Geometric's flow fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -33,7 +34,19 @@ Direction: TypeAlias = Literal["out", "in", "both"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
 TWO_STEP_BYTES = 48  # for each link while they are made: the product, its pattern, and both without near neighbours
 SAMPLED_ROWS = 64
+Floats: TypeAlias = npt.NDArray[np.float64]
+Links = TypeVar("Links")
 AdjacencyLike: TypeAlias = "Adjacency | SparseOperator | Graph | Tensor | sp.sparray"
+
+
+class WantedOperator(NamedTuple):
+    """An operator by the arguments of `Adjacency.operator`."""
+
+    normalization: Normalization
+    self_loops: bool
+    direction: Direction
+    relation: str | None
+    hops: int
 
 
 class Adjacency:
@@ -54,7 +67,7 @@ class Adjacency:
         for name, links in self.relations.items():
             if links.shape != self.matrix.shape:
                 raise DataError(f"links of type {name!r} have shape {links.shape}; expected {self.matrix.shape}")
-        self._operators: dict[Any, SparseOperator] = {}
+        self._operators: dict[object, SparseOperator] = {}
 
     @classmethod
     def of(
@@ -144,25 +157,19 @@ class Adjacency:
             device: of the result.
         """
         check_product_type(dtype, device)
-        reading = check_direction(direction or self.direction)
-        key = (normalization, self_loops, reading, relation, hops, dtype, torch.device(device))
+        wanted = WantedOperator(normalization, self_loops, check_direction(direction or self.direction), relation, hops)
+        key = (wanted, dtype, torch.device(device))
         if key not in self._operators:
-            matrix = links_as_read(self._links_of(relation), reading)
-            if hops == 2:
-                matrix = _exactly_two_steps(matrix)
-            if self_loops:
-                matrix = matrix + sp.eye_array(self.num_nodes, format="csr")
-            operator = SparseOperator.from_scipy(_normalize(sp.csr_array(matrix), normalization), dtype=dtype)
-            self._operators[key] = operator.to(device=device)
+            self._operators[key] = self._make(wanted, dtype).to(device=device)
         return self._operators[key]
 
-    def _links_of(self, relation: str | None) -> sp.csr_array:
-        if relation is None:
-            return self.matrix
-        if relation not in self.relations:
-            types = ", ".join(self.relations) or "none"
-            raise ConfigError(f"there are no links of type {relation!r}; the types of this graph: {types}")
-        return self.relations[relation]
+    def _make(self, wanted: WantedOperator, dtype: torch.dtype) -> SparseOperator:
+        matrix = links_as_read(links_of_type(wanted.relation, self.matrix, self.relations), wanted.direction)
+        if wanted.hops == 2:
+            matrix = _exactly_two_steps(matrix)
+        if wanted.self_loops:
+            matrix = matrix + sp.eye_array(self.num_nodes, format="csr")
+        return SparseOperator.from_scipy(_normalize(sp.csr_array(matrix), wanted.normalization), dtype=dtype)
 
     def __repr__(self) -> str:
         return f"Adjacency({self.num_nodes:,} nodes, {self.matrix.nnz:,} links)"
@@ -186,6 +193,32 @@ def links_as_read(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
     return sp.csr_array(matrix.T if direction == "in" else matrix.maximum(matrix.T))
 
 
+def links_of_type(relation: str | None, links: Links, relations: Mapping[str, Links]) -> Links:
+    """Return all `links`, or those of one type among the `relations`."""
+    if relation is None:
+        return links
+    if relation not in relations:
+        types = ", ".join(relations) or "none"
+        raise ConfigError(f"there are no links of type {relation!r}; the types of this graph: {types}")
+    return relations[relation]
+
+
+def normalization_scales(
+    normalization: Normalization, row_sums: Callable[[], Floats], column_sums: Callable[[], Floats]
+) -> tuple[Floats | None, Floats | None]:
+    """Return what rows and columns are multiplied with; `None` is 1."""
+    if normalization == "none":
+        return None, None
+    if normalization == "symmetric":
+        scale = _inverse(np.sqrt(row_sums()))
+        return scale, scale
+    if normalization == "row":
+        return _inverse(row_sums()), None
+    if normalization == "column":
+        return None, _inverse(column_sums())
+    raise ConfigError(f"normalization {normalization!r} is unknown; expected symmetric, row, column or none")
+
+
 def _square(matrix: Any) -> sp.csr_array:
     check_sparse_matrix(matrix, "adjacency")
     links = sp.csr_array(matrix).astype(np.float64)
@@ -207,17 +240,11 @@ def _matrix_of(source: Tensor, edge_weight: Tensor | None, num_nodes: int) -> sp
 
 
 def _normalize(matrix: sp.csr_array, normalization: Normalization) -> sp.csr_array:
-    if normalization == "none":
-        return matrix
-    rows = np.asarray(matrix.sum(axis=1)).ravel()
-    if normalization == "symmetric":
-        scale = _inverse(np.sqrt(rows))
-        return sp.csr_array(sp.diags_array(scale) @ matrix @ sp.diags_array(scale))
-    if normalization == "row":
-        return sp.csr_array(sp.diags_array(_inverse(rows)) @ matrix)
-    if normalization == "column":
-        return sp.csr_array(matrix @ sp.diags_array(_inverse(np.asarray(matrix.sum(axis=0)).ravel())))
-    raise ConfigError(f"normalization {normalization!r} is unknown; expected symmetric, row, column or none")
+    left, right = normalization_scales(
+        normalization, lambda: np.asarray(matrix.sum(axis=1)).ravel(), lambda: np.asarray(matrix.sum(axis=0)).ravel()
+    )
+    matrix = matrix if left is None else sp.diags_array(left) @ matrix
+    return sp.csr_array(matrix if right is None else matrix @ sp.diags_array(right))
 
 
 def _check_two_steps(links: sp.csr_array) -> None:
@@ -237,7 +264,7 @@ def _check_two_steps(links: sp.csr_array) -> None:
     )
 
 
-def _inverse(values: Any) -> Any:
+def _inverse(values: Floats) -> Floats:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
