@@ -34,7 +34,6 @@ from gpcn.paper.evaluations import code_commit
 from gpcn.paper.results_page.automatic import COLUMNS, DEFAULTS, DEFAULTS_KEY, DEFAULTS_TABLE, KEY, TABLE
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.training import train
-from gpcn.training.scores.model_comparison import USUAL_MODELS
 from gpcn.training.settle import settle
 from gpcn.tuning.auto.portfolio import portfolio_text
 
@@ -75,8 +74,9 @@ def measure_defaults(dataset: str, split: int, folder: Path) -> None:
     file = folder / DEFAULTS_TABLE
     measured = {tuple(row[name] for name in DEFAULTS_KEY) for row in rows.read(file, DEFAULTS)}
     graph = graph_called(dataset)
-    for model in USUAL_MODELS:
-        if (dataset, model, str(split)) in measured or (graph.num_features == 0 and zoo.entry(model).needs_features):
+    for model in zoo.USUAL:
+        lacks_features = graph.num_features == 0 and zoo.specification_of(model).needs_features
+        if lacks_features or (dataset, model, str(split)) in measured:
             continue
         result = train(graph, settle(TrainConfig.of(model), graph), splits=[split], jobs=None)
         row: dict[str, Any] = {"dataset": dataset, "model": model, "split": split}

@@ -25,9 +25,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from gpcn import Columns, Graph, SplitPlan, load
 from gpcn.data.presets import PRESETS, write_preset
+from gpcn.nn import zoo
 from gpcn.paper import rows
 from gpcn.paper.evaluations import code_commit
-from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
+from gpcn.training.scores.model_comparison import train_models
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "tables.csv"
 COLUMNS = (
@@ -45,7 +46,7 @@ COLUMNS = (
 )
 KEY = ("preset", "seed", "model")
 TREES = "trees"
-MODELS = tuple(name for name in USUAL_MODELS if name != TREES)  # the row is that of scikit-learn's, below
+MODELS = tuple(name for name in zoo.USUAL if name != TREES)  # the row is that of scikit-learn's, below
 PLAN = SplitPlan(count=5, train=0.6, val=0.2)  # what gpcn compare draws where a graph has no splits
 SETTLED = {
     "fraud": ("transfers.csv", "accounts.csv", Columns(source="payer", target="payee", id="account", label="fraud")),

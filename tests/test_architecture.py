@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gpcn.nn import zoo
+
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "gpcn"
 CORE = {"errors", "files", "graph", "tasks", "utils"}
 ALLOWED = {  # room -> rooms of the package it may import
@@ -67,6 +69,8 @@ def imports(path: Path) -> set[str]:
 
 
 FILES = sorted(SOURCE.rglob("*.py"))
+NAMING_MODELS = {"nn", "paper"}
+OTHER_MEANINGS = {"gpcn": "the package and its command", "link": "a weight of models with a term from links"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SOURCE)) for path in FILES])
@@ -84,3 +88,33 @@ def test_imports_go_one_way(path: Path) -> None:
 def test_a_file_says_what_it_is_for_and_stays_readable(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
     assert len(path.read_text().splitlines()) <= 400
+
+
+def chosen_values(tree: ast.AST) -> list[ast.AST]:
+    """Values that are compared, or stand where nothing is given."""
+    chosen: list[ast.AST] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            chosen += [*node.defaults, *filter(None, node.kw_defaults)]
+        elif isinstance(node, ast.BoolOp):
+            chosen += node.values
+        elif isinstance(node, ast.Compare):
+            chosen += [node.left, *node.comparators]
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            chosen.append(node.value)
+    return chosen
+
+
+def test_no_model_is_named_outside_the_zoo() -> None:
+    """What others must know of a model stands in its specification."""
+    named = []
+    for path in (path for path in FILES if room(path) not in NAMING_MODELS):
+        tree = ast.parse(path.read_text())
+        texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        chosen = chosen_values(tree)
+        named += [
+            f"{path.relative_to(SOURCE)}:{text.lineno} names {text.value!r}"
+            for text in texts
+            if text.value in zoo.names() and (text.value not in OTHER_MEANINGS or text in chosen)
+        ]
+    assert named == []

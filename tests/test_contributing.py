@@ -21,6 +21,7 @@ from gpcn import load, synthesize
 from gpcn.cli import app as application
 from gpcn.data.benchmarks import catalog
 from gpcn.nn import zoo
+from gpcn.nn.zoo import registry
 from gpcn.tasks import metrics
 from gpcn.tasks.classification import Classification
 from gpcn.training.config import TrainConfig
@@ -41,8 +42,8 @@ def recipe(title: str) -> dict[str, Any]:
 
 
 def test_the_recipe_of_a_model_is_a_model_that_learns(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = recipe("A model")["ENTRY"]
-    monkeypatch.setitem(zoo._ZOO, entry.name, entry)
+    entry = recipe("A model")["SPECIFICATION"]
+    monkeypatch.setitem(registry._ZOO, entry.name, entry)
     graph = synthesize(nodes=200, homophily=0.1, mixing="ring", splits=1, seed=0)
     model = zoo.build(entry.name, in_channels=graph.num_features, out_channels=graph.num_classes, num_nodes=200)
     model = model.double().eval()

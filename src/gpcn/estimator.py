@@ -35,11 +35,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
 from gpcn.graph.given_labels import labels_of_one_type, unknown_labels
+from gpcn.nn import zoo
 from gpcn.splits import hold_back
 from gpcn.utils.types import UNKNOWN
 
 PREFIX = "model__"
-WITHOUT_LINKS = ("mlp", "logistic")
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
 DIGESTED_ROWS = 4096  # at once, so that a sparse form of dense features takes little memory
 LARGEST_SEED = 2**31 - 1
@@ -72,7 +72,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: str = "gpcn",
+        model: str = zoo.DEFAULT,
         *,
         graph: Graph | None = None,
         settings: dict[str, Any] | None = None,
@@ -194,11 +194,10 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(accuracy_score(y, self.predict(X, adjacency), sample_weight=sample_weight))
 
     def _config(self, graph: Graph) -> Any:
-        from gpcn.nn import zoo
         from gpcn.training.config import TrainConfig
         from gpcn.training.settle import settle
 
-        accepted = {setting.name for setting in zoo.entry(self.model).hyperparameters}
+        accepted = {setting.name for setting in zoo.specification_of(self.model).hyperparameters}
         usual = {"hidden": self.hidden, "layers": self.layers, "dropout": self.dropout}
         chosen: dict[str, Any] = {name: value for name, value in usual.items() if name in accepted}
         chosen |= {name: getattr(self, name) for name in ("lr", "weight_decay", "epochs", "patience")}
@@ -247,7 +246,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return graph
 
     def _no_links(self, count: int) -> Any:
-        if self.model not in WITHOUT_LINKS:
+        if self.model == "auto" or "links" in zoo.specification_of(self.model).reads:
             warnings.warn(
                 f"fit was given no links, so {self.model} sees every row alone; pass adjacency=, or graph= to the "
                 "estimator, or choose a model of rows such as logistic",
@@ -264,14 +263,13 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return encoded.astype(np.int64)
 
     def _require_inductive_models(self, count: int) -> None:
-        from gpcn.nn import zoo
-
-        bound = next((config.model for _, config in self.members_ if not zoo.entry(config.model).inductive), None)
+        models = [zoo.specification_of(config.model) for _, config in self.members_]
+        bound = next((model for model in models if not model.inductive), None)
         if bound is not None:
-            known = "vectors" if zoo.entry(bound).per_node else "labels"
+            known = "vectors" if bound.per_node else "labels"
             raise ConfigError(
-                f"X and its links are not those of fit, and {bound} cannot predict {count} others: it answers by the "
-                f"{known} of the {self.num_nodes_} nodes of fit; use the graph parameter, or another model"
+                f"X and its links are not those of fit, and {bound.name} cannot predict {count} others: it answers by "
+                f"the {known} of the {self.num_nodes_} nodes of fit; use the graph parameter, or another model"
             )
 
     def _probabilities(self, graph: Graph, others: bool = False) -> npt.NDArray[np.float64]:

@@ -22,7 +22,7 @@ PER_NODE = {"gpcn-link": "link", "agpcn-link": "link"}
 
 def build(name: str, graph: Graph, dtype: torch.dtype = torch.float64, **changes: object) -> NodeClassifier:
     torch.manual_seed(0)
-    declared = {hyperparameter.name for hyperparameter in zoo.entry(name).hyperparameters}
+    declared = {hyperparameter.name for hyperparameter in zoo.specification_of(name).hyperparameters}
     options = {
         key: value for key, value in ({"hidden": 8, "layers": 3, "dropout": 0.0} | changes).items() if key in declared
     }
@@ -62,6 +62,24 @@ def test_gradients_reach_every_parameter(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_a_model_reads_what_its_specification_says(name: str) -> None:
+    graph, reads = graph_with_isolated_node(), zoo.specification_of(name).reads
+    x, model = dense(graph), build(name, graph)
+    order = np.random.default_rng(1).permutation(NODES)
+    other = Graph(adjacency=graph.adjacency[order][:, order], features=graph.features, labels=graph.labels)
+    logits = model(x, graph)
+    assert ("features" in reads) == (not torch.equal(model(x[torch.tensor(order)], graph), logits))
+    assert ("links" in reads) == (not torch.equal(model(x, other), logits))
+    assert ("labels" in reads) == ("seeds" in model.state_dict())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_with_a_decay_or_rate_of_their_own_are_weights_of_the_model(name: str) -> None:
+    weights = {key for key, _ in build(name, graph_with_isolated_node()).named_parameters()}
+    assert zoo.specification_of(name).parameter_groups.keys() == weights & {"theta", "gamma", "link", "mu_logit"}
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_permuting_nodes_permutes_logits_and_the_vectors_per_node(name: str) -> None:
     graph = graph_with_isolated_node()
     order = np.random.default_rng(1).permutation(NODES)
@@ -70,7 +88,7 @@ def test_permuting_nodes_permutes_logits_and_the_vectors_per_node(name: str) -> 
     )
     first, second = build(name, graph), build(name, graph)
     where = torch.tensor(order)
-    entry, state = zoo.entry(name), first.state_dict()
+    entry, state = zoo.specification_of(name), first.state_dict()
     per_node = {key: value for key, value in state.items() if value.ndim and len(value) == NODES}
     if entry.keeps_labels:
         per_node = {"seeds": state["seeds"]}  # trees may have as many leaves as there are nodes
@@ -83,7 +101,7 @@ def test_permuting_nodes_permutes_logits_and_the_vectors_per_node(name: str) -> 
 @pytest.mark.parametrize("name", MODELS)
 def test_eval_is_deterministic_and_training_drops(name: str) -> None:
     graph = graph_with_isolated_node()
-    if "dropout" not in {hyperparameter.name for hyperparameter in zoo.entry(name).hyperparameters}:
+    if "dropout" not in {hyperparameter.name for hyperparameter in zoo.specification_of(name).hyperparameters}:
         model = build(name, graph)
         assert torch.equal(model(dense(graph), graph), model(dense(graph), graph))
         return

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gpcn import Graph, TrainConfig
-from gpcn.distributed.part_problem import MODELS
+from gpcn.nn import zoo
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
 from tests.distributed.workers_of_a_test import part_of, run_workers, split_of
@@ -28,7 +28,7 @@ def jobs() -> list[Job]:
         for sparse in (False, True):
             graph = graph_of_kind(directed, sparse)
             kind = f"{'directed' if directed else 'undirected'} {'sparse' if sparse else 'dense'}"
-            for model in MODELS:
+            for model in (model.name for model in zoo.specifications() if model.exact_on_parts):
                 config = TrainConfig.of(model, epochs=2, dropout=0.0, seed=1, **_narrow(model))
                 listed.append((f"{model}, {kind}", graph, config, 2))
     two = replace(graph_of_kind(True, False, classes=2, nodes=80), metric="roc_auc")

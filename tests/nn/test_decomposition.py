@@ -102,6 +102,6 @@ def test_what_cannot_be_decomposed_says_so() -> None:
         next(decomposition.parts(model.train(), problem.x, problem.adjacency))
     for name in ("gcn", "residual-gcn", "deep-gpcn"):
         other = zoo.build(name, in_channels=5, out_channels=4, num_nodes=30).double().eval()
-        assert not decomposition.can_be_decomposed(type(other), zoo.entry(name).settle({}))
+        assert not decomposition.can_be_decomposed(type(other), zoo.specification_of(name).settle({}))
         with pytest.raises(ConfigError, match="cannot be decomposed"):
             next(decomposition.parts(other, problem.x, problem.adjacency))

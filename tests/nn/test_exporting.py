@@ -22,7 +22,8 @@ def graph_of(nodes: int, seed: int) -> gpcn.Graph:
 
 def built(name: str, graph: gpcn.Graph) -> NodeClassifier:
     torch.manual_seed(0)
-    width = {"hidden": 8} if any(setting.name == "hidden" for setting in zoo.entry(name).hyperparameters) else {}
+    settings = {setting.name for setting in zoo.specification_of(name).hyperparameters}
+    width = {"hidden": 8} if "hidden" in settings else {}
     model = zoo.build(name, in_channels=graph.num_features, out_channels=3, num_nodes=graph.num_nodes, **width)
     model.observe(torch.tensor(graph.labels), torch.tensor(graph.splits[0].train))
     return model.eval()

@@ -12,7 +12,7 @@ from gpcn.nn.base import NodeClassifier
 from gpcn.nn.integrated_gradients import MOST, NEGLIGIBLE, integrated_gradients, why_no_gradients
 
 NODES, CLASSES = 60, 3
-ABLE = [name for name in zoo.names() if why_no_gradients(zoo.entry(name).kind) is None]
+ABLE = [name for name in zoo.names() if why_no_gradients(zoo.specification_of(name).kind) is None]
 LEAD = torch.tensor([1.0, -1, 0], dtype=torch.float64)
 GRAPH = synthesize(nodes=NODES, classes=CLASSES, degree=4, features=5, splits=1)
 

@@ -12,7 +12,7 @@ import gpcn
 from gpcn.errors import ConfigError
 from gpcn.nn import zoo
 
-PER_NODE = [name for name in zoo.names() if zoo.entry(name).per_node]
+PER_NODE = [name for name in zoo.names() if zoo.specification_of(name).per_node]
 NODES = 60
 
 

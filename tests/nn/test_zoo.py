@@ -22,7 +22,7 @@ def test_the_zoo_is_complete() -> None:
 
 @pytest.mark.parametrize("name", zoo.names())
 def test_every_hyperparameter_is_an_argument_of_the_model(name: str) -> None:
-    entry = zoo.entry(name)
+    entry = zoo.specification_of(name)
     taken: set[str] = set()
     for kind in entry.kind.__mro__:
         if "__init__" in vars(kind) and kind.__module__.startswith("gpcn"):
@@ -37,7 +37,7 @@ def test_every_hyperparameter_is_an_argument_of_the_model(name: str) -> None:
 
 
 def test_the_paper_grid_is_the_search_space() -> None:
-    spaces = {hyperparameter.name: hyperparameter.space for hyperparameter in zoo.entry("gpcn").hyperparameters}
+    spaces = {setting.name: setting.space for setting in zoo.specification_of("gpcn").hyperparameters}
     assert spaces["hidden"] == (64, 512)
     assert spaces["layers"] == (1, 2, 4, 8)
     assert spaces["mlp_layers"] == (1, 2, 3, 4, 5)
@@ -65,13 +65,13 @@ def test_nonsense_is_refused(settings: dict[str, object], message: str) -> None:
 
 
 def test_texts_from_a_command_line_become_numbers() -> None:
-    settled = zoo.entry("gpcn").settle({"hidden": "128", "gamma": "0.5", "bias": "false", "layers": 4.0})
+    settled = zoo.specification_of("gpcn").settle({"hidden": "128", "gamma": "0.5", "bias": "false", "layers": 4.0})
     assert (settled["hidden"], settled["gamma"], settled["bias"], settled["layers"]) == (128, 0.5, False, 4)
 
 
 def test_an_unknown_model_lists_near_matches() -> None:
     with pytest.raises(ConfigError, match="did you mean gprgnn"):
-        zoo.entry("gprgn")
+        zoo.specification_of("gprgn")
 
 
 def test_the_command_lists_and_describes() -> None:

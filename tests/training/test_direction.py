@@ -23,7 +23,7 @@ def reversed_graph(graph: Graph) -> Graph:
 
 
 def probabilities(graph: Graph, model: str, **settings: object) -> np.ndarray:
-    names = {setting.name for setting in zoo.entry(model).hyperparameters}
+    names = {setting.name for setting in zoo.specification_of(model).hyperparameters}
     narrow = {"hidden": 8} if "hidden" in names else {}
     result: np.ndarray = run_split(graph, TrainConfig.of(model, epochs=6, **narrow, **settings), 0)["probabilities"]
     return result

@@ -32,7 +32,7 @@ def test_every_model_trains_to_a_result(name: str) -> None:
 
 
 def names_of(model: str) -> set[str]:
-    return {hyperparameter.name for hyperparameter in zoo.entry(model).hyperparameters}
+    return {hyperparameter.name for hyperparameter in zoo.specification_of(model).hyperparameters}
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
@@ -244,7 +244,7 @@ def test_the_family_has_biases_on_tables_alone(prepared: bool, expected: dict[st
     of_tables = replace(heterophilous_graph(), preparation=Preparation((), {}) if prepared else None)
     for name in zoo.names():
         usual = TrainConfig.of(name)
-        changes = expected if zoo.entry(name).family == "gpcn" else {}
+        changes = expected if zoo.specification_of(name).family == "gpcn" else {}
         assert settle(usual, of_tables) == TrainConfig.of(name, **changes)
 
 

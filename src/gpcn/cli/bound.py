@@ -45,6 +45,7 @@ def bound(
     Example: [bold]gpcn bound texas --model gpcn-link --set hidden=64[/bold]
     """
     from gpcn.data.object_storage import local_copy, remote_url
+    from gpcn.nn import zoo
     from gpcn.theory.document import check_document_name, write_document
 
     what = what if remote_url(what) is None else str(local_copy(what))
@@ -61,7 +62,7 @@ def bound(
     else:
         if graph is not None or nodes is not None:
             raise ConfigError(f"{what} is no run; --graph and --nodes are for a run whose graph was moved")
-        trained = _from_graph(what, model or "gpcn", read_settings(settings), seed or 0, split, mirror)
+        trained = _from_graph(what, model or zoo.DEFAULT, read_settings(settings), seed or 0, split, mirror)
     document = _document(trained, of, coefficients, constant, delta, draws, with_density=out is not None)
     if out is not None:
         write_document(document, out)

@@ -57,13 +57,14 @@ def compare(
     """
     from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
     from gpcn.cli.shared.progress import training_progress
+    from gpcn.nn import zoo
     from gpcn.training.config import TrainConfig
     from gpcn.training.scores.comparison import MAJORITY
-    from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
+    from gpcn.training.scores.model_comparison import train_models
 
     prepared = prepare_graph(graph, options, parts, metric, seed, quiet=json)
     loaded = prepared.graph
-    names = list(USUAL_MODELS) if models is None else comma_separated(models) or []
+    names = list(zoo.USUAL) if models is None else comma_separated(models) or []
     chosen, numbers = read_settings(settings), read_splits(splits)
     epochs = {name: value for name, value in chosen.items() if name == "epochs"}
     configs = [TrainConfig.of(name, **epochs) for name in names if name != MAJORITY]

@@ -30,9 +30,10 @@ def demo(
     """
     from gpcn import report
     from gpcn.cli.shared.progress import training_progress
+    from gpcn.nn import zoo
     from gpcn.training.predictions import prediction
     from gpcn.training.runs.run import Run
-    from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
+    from gpcn.training.scores.model_comparison import train_models
 
     to = console()
     drawn = synthesize(**GRAPH, unlabelled=0.1, splits=3)
@@ -50,7 +51,7 @@ def demo(
         show_inspection(facts, to)
         to.print("\nNine models, and the majority, on the same three splits:\n", highlight=False)
     comparison = train_models(
-        graph, USUAL_MODELS, dict(SETTINGS), out=out / "runs", jobs=1, source=origin, progress=training_progress
+        graph, zoo.USUAL, dict(SETTINGS), out=out / "runs", jobs=1, source=origin, progress=training_progress
     )
     best = comparison["chosen_on_validation"]
     predicted = prediction.predict(Run.open(out / "runs" / best), graph, only_unlabelled=True)

@@ -21,16 +21,15 @@ def models(
     from gpcn.nn import zoo
 
     if name is None:
-        entries = [zoo.entry(model) for model in zoo.names()]
         if json:
-            print_json([entry.describe() for entry in entries])
+            print_json([model.describe() for model in zoo.specifications()])
             return
         shown = plain_table("name", "logits", "hyperparameters")
-        for entry in entries:
-            shown.add_row(entry.name, escaped(entry.formula), ", ".join(h.name for h in entry.hyperparameters))
+        for model in zoo.specifications():
+            shown.add_row(model.name, escaped(model.formula), ", ".join(h.name for h in model.hyperparameters))
         console().print(shown, highlight=False)
         return
-    chosen = zoo.entry(name)
+    chosen = zoo.specification_of(name)
     if json:
         print_json(chosen.describe())
         return

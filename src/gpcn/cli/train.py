@@ -89,6 +89,7 @@ def train(
     """
     from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
     from gpcn.cli.shared.progress import training_progress
+    from gpcn.nn import zoo
     from gpcn.training.config import TrainConfig
     from gpcn.training.runs.training import train as run
     from gpcn.training.settle import settle
@@ -102,7 +103,7 @@ def train(
         raise ConfigError("--refit is for --model auto; leave it out, or have the model chosen with --model auto")
     changes: dict[str, Any] = read_settings(settings)
     if recipe is not None:
-        changes = _recipe_settings(model or "gpcn", graph, recipe) | changes
+        changes = _recipe_settings(model or zoo.DEFAULT, graph, recipe) | changes
     named = None if model == "auto" else model
     changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
     resolved = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)

@@ -21,20 +21,6 @@ from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
 
-MODELS = (
-    "gpcn",
-    "gpcn-link",
-    "agpcn",
-    "agpcn-link",
-    "generalized-gpcn",
-    "multi-gpcn",
-    "multi-gpcn-link",
-    "mlp",
-    "sgc",
-    "link",
-)
-"""What several workers train exactly as one machine does."""
-
 
 @dataclass(frozen=True)
 class PartGraph:
@@ -86,13 +72,13 @@ class PartProblem(Problem):
 
 def check_supported_on_workers(config: TrainConfig) -> None:
     """Refuse what several workers would not compute exactly as one machine does."""
-    if config.model not in MODELS:
-        raise ConfigError(f"{config.model} cannot be trained by several workers; expected {' or '.join(MODELS)}")
-    settings = config.hyperparameters
-    if settings.get("norm") == "batch" and int(settings.get("blocks", 1)) > 1:
-        raise ConfigError("norm=batch needs all nodes on one machine; use norm=layer or norm=none")
-    if config.model == "link" and float(settings.get("dropout", 0.0)) > 0:
-        raise ConfigError("dropout of link needs all links on one machine; use dropout=0")
+    specification = zoo.specification_of(config.model)
+    if not specification.exact_on_parts:
+        able = " or ".join(model.name for model in zoo.specifications() if model.exact_on_parts)
+        raise ConfigError(f"{config.model} cannot be trained by several workers; expected {able}")
+    for name in specification.not_on_parts:
+        if config[name]:
+            raise ConfigError(f"{name} of {config.model} needs all links on one machine; use {name}=0")
 
 
 def local_nodes(nodes: np.ndarray[Any, np.dtype[np.int64]], offsets: Offsets, rank: int) -> Tensor:

@@ -11,12 +11,14 @@ from gpcn.training.runs.run import Run
 
 def can_be_explained(run: Run) -> bool:
     """Whether the run's model is one whose logits are a sum over hops."""
-    return decomposition.can_be_decomposed(zoo.entry(run.config.model).kind, run.config.hyperparameters)
+    return decomposition.can_be_decomposed(zoo.specification_of(run.config.model).kind, run.config.hyperparameters)
 
 
 def why_unexplainable(run: Run) -> str | None:
-    """Why the run's predictions cannot be explained, neither exactly nor by gradients; `None` where they can."""
-    return None if can_be_explained(run) else integrated_gradients.why_no_gradients(zoo.entry(run.config.model).kind)
+    """Return why predictions of the run can be explained neither exactly nor by gradients; `None` where they can."""
+    if can_be_explained(run):
+        return None
+    return integrated_gradients.why_no_gradients(zoo.specification_of(run.config.model).kind)
 
 
 def explainable_runs(runs: Sequence[Run]) -> list[Run]:
@@ -37,8 +39,8 @@ def explained_split(run: Run, split: int | None) -> int:
     """A finished split of a run that can be explained, exactly or by gradients."""
     reason = why_unexplainable(run)
     if reason is not None:
-        entries = [zoo.entry(name) for name in zoo.names()]
-        able = [model.name for model in entries if decomposition.can_be_decomposed(model.kind, model.settle({}))]
+        models = zoo.specifications()
+        able = [model.name for model in models if decomposition.can_be_decomposed(model.kind, model.settle({}))]
         raise ConfigError(
             f"{run.path} holds a {run.config.model}, which cannot be decomposed: {reason}; train another, "
             f"such as {', '.join(able)}"

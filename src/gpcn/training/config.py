@@ -12,7 +12,7 @@ from gpcn.errors import ConfigError
 from gpcn.files.input_files import read_toml
 from gpcn.nn import zoo
 from gpcn.nn.engine.adjacency import DIRECTIONS
-from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value, resolve_settings
+from gpcn.nn.zoo.hyperparameters import Hyperparameter, Value, resolve_settings
 
 SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0, high=2**63 - 1)
 TRAINING = (
@@ -55,7 +55,7 @@ TRAINING = (
 
 def declared_settings(model: str) -> dict[str, Hyperparameter]:
     """Every setting of `model` and of its training, by name."""
-    return {setting.name: setting for setting in (*zoo.entry(model).hyperparameters, *TRAINING)}
+    return {setting.name: setting for setting in (*zoo.specification_of(model).hyperparameters, *TRAINING)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,24 +66,24 @@ class TrainConfig:
     `named` are the settings that somebody chose (`None`: all of them); the others are open until a graph settles them.
     """
 
-    model: str = "gpcn"
+    model: str = zoo.DEFAULT
     hyperparameters: Mapping[str, Value] = field(default_factory=dict)
     training: Mapping[str, Value] = field(default_factory=dict)
     seed: int = 0
     named: frozenset[str] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        entry = zoo.entry(self.model)
-        object.__setattr__(self, "hyperparameters", entry.settle(self.hyperparameters))
+        settled = zoo.specification_of(self.model).settle(self.hyperparameters)
+        object.__setattr__(self, "hyperparameters", settled)
         object.__setattr__(self, "training", resolve_settings(TRAINING, self.training, "training"))
         object.__setattr__(self, "seed", SEED.check(self.seed))
 
     @classmethod
-    def of(cls, /, model: str = "gpcn", *, seed: Any = 0, **settings: Any) -> TrainConfig:
+    def of(cls, /, model: str = zoo.DEFAULT, *, seed: Any = 0, **settings: Any) -> TrainConfig:
         """From one flat list of settings, as on the command line."""
         if not isinstance(model, str):
             raise ConfigError(f"model is {model!r}; expected a name that gpcn models lists")
-        model_settings = {setting.name for setting in zoo.entry(model).hyperparameters}
+        model_settings = {setting.name for setting in zoo.specification_of(model).hyperparameters}
         declared = declared_settings(model)
         for name in settings:
             if name not in declared:
@@ -103,7 +103,7 @@ class TrainConfig:
         nested = next((name for name, value in settings.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")
-        return cls.of(**{"model": "gpcn", **settings, **(changes or {})})
+        return cls.of(**{**settings, **(changes or {})})
 
     @classmethod
     def from_json(cls, payload: Any) -> TrainConfig:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from gpcn.graph import Graph
@@ -17,10 +18,15 @@ from gpcn.utils import machine_memory
 
 FLOAT = 4
 COPIES = 5  # of the weights: themselves, their gradient, two moments of Adam, and the best so far
-LAYERED = {"gcnii": 1, "deep-gcn": 1, "deep-sage": 1, "residual-gcn": 1, "gcn": 1, "mixhop": 3, "adagpr": 1, "gode": 1}
-"""Models that keep the activations of every layer, and how many times the hidden width these have."""
-ROUND_COPIES = 4  # of H2GCN's rounds under dropout: one by one, side by side, their mask, and the product of both
 SMALL = 1 << 28  # bytes that are not worth a look
+
+
+def graph_size(graph: Graph) -> zoo.GraphSize:
+    """Return the numbers that decide how much a model computes on `graph`."""
+    nodes, features = graph.num_nodes, graph.num_features
+    entries = nodes * features if isinstance(graph.features, np.ndarray) else int(graph.features.nnz)
+    links, relations = int(graph.adjacency.nnz), len(graph.relations)
+    return zoo.GraphSize(nodes, links, features, entries, graph.num_classes, graph.directed, relations)
 
 
 def check_training_memory(graph: Graph, config: TrainConfig, sizes: dict[str, Any]) -> None:
@@ -44,18 +50,8 @@ def weight_bytes(config: TrainConfig, sizes: dict[str, Any], nodes: int) -> int:
 
 
 def activation_bytes(graph: Graph, config: TrainConfig) -> int:
-    """Bytes of what a training step holds at one moment."""
-    settings = config.hyperparameters
-    if zoo.entry(config.model).fits_itself:
-        means = int(settings.get("hops", 0)) * (2 if graph.directed else 1)
-        return graph.num_nodes * graph.num_features * (FLOAT * (1 + means) + 8)
-    hidden, layers = int(settings.get("hidden", 0)), int(settings.get("layers", 1))
-    width = hidden * int(settings.get("mlp_layers", 1))
-    width += hidden * layers * LAYERED.get(config.model, 0)
-    if config.model == "h2gcn":
-        blocks = 2 ** (layers + 1) - 1
-        width = ROUND_COPIES * blocks * hidden if settings["dropout"] else hidden + blocks * graph.num_classes
-    return FLOAT * graph.num_nodes * (width + graph.num_classes)
+    """Return the bytes of what a training step holds at one moment."""
+    return FLOAT * zoo.specification_of(config.model).activations(graph_size(graph), config.hyperparameters)
 
 
 def _at_most(graph: Graph, config: TrainConfig) -> int:
@@ -64,9 +60,7 @@ def _at_most(graph: Graph, config: TrainConfig) -> int:
     depth = 1
     for name in ("layers", "mlp_layers", "blocks", "hops", "edge_layers"):
         depth += int(settings.get(name, 1))
-    width = int(settings.get("hidden", graph.num_classes)) * 3
-    if config.model == "h2gcn":
-        width *= 2 ** (int(settings["layers"]) + 1)
+    width = 3 * activation_bytes(graph, config) // (FLOAT * graph.num_nodes)
     rows = graph.num_nodes * 3 + graph.num_features * 8 + width * depth
     return FLOAT * COPIES * (width * rows * 2 + graph.num_nodes * (graph.num_features + width * depth))
 

@@ -107,7 +107,7 @@ def train_to_epoch(
     validation nodes. The trained loop, and probabilities of all nodes."""
     reuse_freed_memory()
     config = with_epoch_rule(config, "loss")
-    fits_itself = zoo.entry(config.model).fits_itself
+    fits_itself = zoo.specification_of(config.model).fits_itself
     loop: TrainingLoop = (RoundTrainer if fits_itself else _LastEpoch)(problem, config, split, number)
     for _ in range(best_epoch + 1):
         loop.step()
@@ -128,7 +128,7 @@ class PausableTraining:
     def __init__(self, problem: Problem, config: TrainConfig, split: Split, number: int) -> None:
         reuse_freed_memory()
         config = with_epoch_rule(config, "loss")
-        kind = RoundTrainer if zoo.entry(config.model).fits_itself else _TwoRules
+        kind = RoundTrainer if zoo.specification_of(config.model).fits_itself else _TwoRules
         self.loop: TrainingLoop = kind(problem, config, split, number)
         self.problem, self.config, graph = problem, config, problem.graph
         parts = validation_halves(graph.task, graph.labels[split.val], number, graph.metric)

@@ -58,8 +58,8 @@ class Problem:
             raise DataError(
                 f"{graph.name} has {classes.size} class(es) with a label; expected at least 2 to tell apart"
             )
-        if graph.num_features == 0 and zoo.entry(config.model).needs_features:
-            able = [name for name in zoo.names() if not zoo.entry(name).needs_features]
+        if graph.num_features == 0 and zoo.specification_of(config.model).needs_features:
+            able = [model.name for model in zoo.specifications() if not model.needs_features]
             raise DataError(f"{graph.name} has no features, and {config.model} reads them; use {' or '.join(able)}")
         return cls.prepared(graph, config, device)
 

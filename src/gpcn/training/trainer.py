@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.graph import Split
-from gpcn.nn import NodeClassifier
+from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.engine.randomness import drawing_from
 from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
 from gpcn.training.adam import Adam, Group
@@ -23,7 +23,6 @@ from gpcn.training.loop import HISTORY, TrainingLoop, checkpoint_misfit, loss_an
 from gpcn.training.problem import Problem
 
 DROPOUTS = ("dropout", "propagation_dropout")
-COEFFICIENTS = ("theta", "gamma")
 __all__ = ["HISTORY", "Trainer", "loss_and_score"]
 
 
@@ -185,15 +184,16 @@ def _evaluates_otherwise(model: NodeClassifier) -> bool:
 
 
 def _optimizer(model: NodeClassifier, config: TrainConfig) -> Adam:
-    """Adam with the coefficients (θ, GPRGNN's γ), W_A and μ as groups of their own."""
+    """Return Adam with the rate and decay that the settings have for each group of weights."""
+    lr, decay = config["lr"], config["weight_decay"]
+    own = {name: config[name] if config[name] >= 0 else decay for name in ("theta_decay", "link_decay")}
+    rates: dict[str | None, tuple[float, float]] = {
+        "coefficients": (lr, own["theta_decay"]),
+        "links": (lr, own["link_decay"]),
+        "mix": (config["mu_lr"] if config["mu_lr"] >= 0 else lr, 0.0),
+    }
+    group_of = zoo.specification_of(config.model).parameter_groups
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        lr, decay = config["lr"], config["weight_decay"]
-        if name in COEFFICIENTS and config["theta_decay"] >= 0:
-            decay = config["theta_decay"]
-        if name == "link" and config["link_decay"] >= 0:
-            decay = config["link_decay"]
-        if name == "mu_logit":
-            lr, decay = (config["mu_lr"] if config["mu_lr"] >= 0 else lr), 0.0
-        groups.setdefault((lr, decay), []).append(parameter)
+        groups.setdefault(rates.get(group_of.get(name), (lr, decay)), []).append(parameter)
     return Adam([Group(parameters, lr, decay) for (lr, decay), parameters in groups.items()])

@@ -13,5 +13,5 @@ from gpcn.training.trainer import Trainer
 
 def trainer_for(problem: Problem, config: TrainConfig, split: Split, number: int) -> TrainingLoop:
     """What trains `config` on one split; `number` and the seed decide every random draw."""
-    kind = RoundTrainer if zoo.entry(config.model).fits_itself else Trainer
+    kind = RoundTrainer if zoo.specification_of(config.model).fits_itself else Trainer
     return kind(problem, config, split, number)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpcn.errors import ConfigError, near_matches
 from gpcn.nn import zoo
-from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter, Value
+from gpcn.nn.zoo.hyperparameters import Hyperparameter, Value
 from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.round_trainer import OF_THE_OPTIMIZER
 
@@ -72,7 +72,7 @@ class Space:
         for model in models:
             declared = declared_settings(model)
             model_choices = _declared(declared, kind, directed)
-            if zoo.entry(model).fits_itself:
+            if zoo.specification_of(model).fits_itself:
                 model_choices = {name: values for name, values in model_choices.items() if name not in OF_THE_OPTIMIZER}
             for name, values in tried.items():
                 if name in declared:
@@ -151,8 +151,8 @@ def models_of(name: str) -> tuple[str, ...]:
     if name == "family":
         return zoo.FAMILY
     if name == "all":
-        return tuple(model for model in zoo.names() if model not in ("label-propagation",))
-    zoo.entry(name)
+        return tuple(model.name for model in zoo.specifications() if model.learns)
+    zoo.specification_of(name)
     return (name,)
 
 

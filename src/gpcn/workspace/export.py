@@ -68,21 +68,20 @@ def export_folder(
 
 
 def _check_exportable(run: Run) -> None:
-    entry = zoo.entry(run.config.model)
-    if entry.fits_itself or entry.name == "h2gcn":
+    if not zoo.specification_of(run.config.model).exportable:
         raise ConfigError(
-            f"{run.path} holds a {entry.name}, which is no chain of products with the links and cannot be exported; "
-            "predict with gpcn, or train another model"
+            f"{run.path} holds a {run.config.model}, which is no chain of products with the links and cannot be "
+            "exported; predict with gpcn, or train another model"
         )
     if not run.finished():
         raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
 
 
 def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
-    fitted, entry = Fitted.of(run, graph), zoo.entry(run.config.model)
+    fitted, model = Fitted.of(run, graph), zoo.specification_of(run.config.model)
     models = [fitted.model(number) for number in run.finished()]
     module = ExportableModel(models, fitted.problem.x, fitted.problem.adjacency)
-    any_graph = not (entry.per_node or entry.keeps_labels)
+    any_graph = not (model.per_node or model.keeps_labels)
     program = export(module, any_graph=any_graph)
     with torch.no_grad():
         probabilities = module(*module.inputs)

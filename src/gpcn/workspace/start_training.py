@@ -14,10 +14,11 @@ from gpcn.data.split_plan import SplitPlan
 from gpcn.data.tables.columns import Columns
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+from gpcn.nn import zoo
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.folders import refuse_folder_of_other_kind
 from gpcn.training.runs.training import train as train_run
-from gpcn.training.scores.model_comparison import USUAL_MODELS, train_models
+from gpcn.training.scores.model_comparison import train_models
 from gpcn.training.settle import settle
 from gpcn.tuning.auto import auto as choose
 from gpcn.tuning.auto.portfolio import read_portfolio
@@ -29,7 +30,7 @@ from gpcn.workspace.prepare import prepare
 
 def train(
     graph: Graph | str | Path,
-    config: TrainConfig | str = "gpcn",
+    config: TrainConfig | str = zoo.DEFAULT,
     *,
     nodes: str | Path | None = None,
     columns: Columns | None = None,
@@ -122,7 +123,7 @@ def compare(
         loaded, source = prepared.graph, prepared.source
         train_models(
             loaded,
-            USUAL_MODELS if models is None else models,
+            zoo.USUAL if models is None else models,
             dict(settings or {}),
             out=folder,
             seed=seed,

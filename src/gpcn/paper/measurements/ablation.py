@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpcn.errors import ConfigError
 from gpcn.nn.zoo import FAMILY
-from gpcn.nn.zoo_entries.hyperparameters import Value
+from gpcn.nn.zoo.hyperparameters import Value
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_dataset_missing
 from gpcn.paper.reference.recipes import Origin, preferred_recipe, recipe

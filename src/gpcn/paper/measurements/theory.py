@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpcn.nn.zoo_entries.hyperparameters import Value
+from gpcn.nn.zoo.hyperparameters import Value
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, why_dataset_missing
 from gpcn.paper.rows import Row

@@ -17,7 +17,7 @@ from typing import Literal, cast
 
 from gpcn.nn import zoo
 from gpcn.nn.zoo import FAMILY
-from gpcn.nn.zoo_entries.hyperparameters import Value
+from gpcn.nn.zoo.hyperparameters import Value
 from gpcn.training.config import TrainConfig, declared_settings
 
 Origin = Literal["paper", "ours"]
@@ -52,7 +52,7 @@ class Recipe:
 
 def recipe(model: str, dataset: str, origin: Origin = "ours") -> Recipe | None:
     """The recipe, or `None` where there is none of that origin."""
-    zoo.entry(model)
+    zoo.specification_of(model)
     if origin == "paper":
         return _paper(model, dataset)
     searched = _searched().get((model, dataset, "ours"))

@@ -141,7 +141,7 @@ def search_baseline(model: str, scorer: Scorer) -> SearchResult:
         fixed["hidden"] = 64
     if plan.epochs == VERY_LARGE_PLAN.epochs:
         fixed["epochs"] = 2 * plan.epochs
-    spaces = {setting.name: setting.space for setting in zoo.entry(model).hyperparameters if setting.space}
+    spaces = {setting.name: setting.space for setting in zoo.specification_of(model).hyperparameters if setting.space}
     choices = plan.choices(relevant_setting_choices(model, {**spaces, **SPACE}))
     tried = [fixed, *(fixed | start for start in AUTHORS[model])]
     if (model, scorer.dataset) in AS_THE_FAMILY:

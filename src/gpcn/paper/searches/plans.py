@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpcn.nn.zoo_entries.hyperparameters import Value
+from gpcn.nn.zoo.hyperparameters import Value
 from gpcn.training.config import declared_settings
 
 Settings = dict[str, Value]

@@ -141,8 +141,8 @@ def _training_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
         row_of = {name: number for number, name in enumerate(trained or map(str, range(count)))}
         node_ids = graph.node_ids or map(str, range(graph.num_nodes))
         return np.array([row_of.get(name, UNKNOWN) for name in node_ids], dtype=np.int64)
-    entry = zoo.entry(run.config.model)
-    if graph.num_nodes < count and (entry.per_node or entry.keeps_labels):
+    specification = zoo.specification_of(run.config.model)
+    if graph.num_nodes < count and (specification.per_node or specification.keeps_labels):
         raise DataError(
             f"{graph.name} has {graph.num_nodes} nodes and no ids; {run.config.model} was trained on {count} and "
             "cannot tell which ones are left; give the nodes ids"

@@ -132,7 +132,7 @@ def predict(
         notes.append(f"{vanished:,} node(s) trained on are not in this graph any more")
     if new.any():
         notes.append(f"{int(new[nodes].sum()):,} prediction(s) are for nodes that were not there in training")
-        if zoo.entry(run.config.model).per_node:
+        if zoo.specification_of(run.config.model).per_node:
             notes.append(
                 f"{int((touching | new)[nodes].sum()):,} prediction(s) rest on partial links: {run.config.model} knows "
                 "a vector for each node of the training graph only, and links to others add nothing"

@@ -16,7 +16,6 @@ from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import MAJORITY, compare
 from gpcn.training.settle import settle
 
-USUAL_MODELS = ("logistic", "trees", "link", "gcn", "gpcn", "gpcn-link", "multi-gpcn", "multi-gpcn-link", "deep-gpcn")
 """What is compared where nobody says what."""
 ModelProgress: TypeAlias = Callable[[str, str], AbstractContextManager[Listener | None]]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpcn.graph import Graph
+from gpcn.nn import zoo
 from gpcn.tasks.metrics import find_metric
 from gpcn.tuning.auto.candidates import Candidate
 from gpcn.tuning.auto.ensemble import Selection
@@ -17,10 +18,6 @@ from gpcn.tuning.auto.holdouts import Holdout, Stage
 from gpcn.tuning.auto.portfolio import EPOCHS
 from gpcn.tuning.auto.search import Search
 
-SIGNALS = {
-    "features": ("logistic", "mlp"),
-    "links": ("link", "label-propagation"),
-}
 BOTH = "features and neighbours"
 LATE = 1.1  # of the budget: from when on it is said that it was not kept, and why
 STILL_IMPROVING = 0.9  # of the epochs so far: a best epoch after that says that more would help
@@ -144,13 +141,14 @@ def tried_candidate_rows(graph: Graph, search: Search, judged: Sequence[Holdout]
 
 
 def _signals(graph: Graph, search: Search, judged: Sequence[Holdout]) -> dict[str, float]:
-    """The best gain of models that see features alone, links alone, and both."""
+    """Return the best gain of models that see features alone, links alone, and both."""
     gains: dict[str, float] = {}
     for candidate in search.candidates.values():
         best = candidate.best(graph, tuple(judged[:1]))
         if best is None or candidate.title == "majority":
             continue
-        name = next((name for name, models in SIGNALS.items() if candidate.config.model in models), BOTH)
+        reads = zoo.specification_of(candidate.config.model).reads
+        name = "links" if "features" not in reads else BOTH if "links" in reads else "features"
         gains[name] = max(gains.get(name, -math.inf), best[0])
     return gains
 

@@ -28,17 +28,12 @@ WIDER: dict[str, tuple[Any, ...]] = {
     "operators": ("out-row", "directions", "symmetric", "rich", "sums"),
     "link_operators": ("links", "out-raw"),
 }
-OF_BANKS = ("multi-gpcn", "multi-gpcn-link", "deep-gpcn")
 
 
 def neighbour_choices(graph: Graph, model: str) -> dict[str, tuple[Any, ...]]:
     """What may be changed in `model` on that graph, and to what."""
     space = Space.of([model], directed=graph.directed)
-    choices: dict[str, tuple[Any, ...]] = {}
-    for name, values in space.choices[model].items():
-        if name == "operators" and model not in OF_BANKS:
-            continue
-        choices[name] = WIDER.get(name, tuple(values))
+    choices = {name: WIDER.get(name, tuple(values)) for name, values in space.choices[model].items()}
     if not graph.directed:
         choices.pop("direction", None)
     counts = np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes)

@@ -17,7 +17,7 @@ from typing import Any
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn import zoo
-from gpcn.nn.zoo_entries.hyperparameters import Value
+from gpcn.nn.zoo.hyperparameters import Value
 from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.settle import settle
 
@@ -37,7 +37,7 @@ class Entry:
 
     def fits(self, graph: Graph) -> bool:
         """Whether it makes sense on that graph."""
-        needs = zoo.entry(self.model).needs_features
+        needs = zoo.specification_of(self.model).needs_features
         return (graph.directed or not self.directed) and (graph.num_features > 0 or not needs)
 
     def config(self, graph: Graph, seed: int) -> TrainConfig:
@@ -51,7 +51,7 @@ class Entry:
 
 def portfolio_config(graph: Graph, model: str, settings: dict[str, Value], seed: int) -> TrainConfig:
     """`model` with `settings` on what suits the graph, trained as long as it improves."""
-    patience = PATIENCE_OF_TREES if zoo.entry(model).fits_itself else PATIENCE
+    patience = PATIENCE_OF_TREES if zoo.specification_of(model).fits_itself else PATIENCE
     return settle(TrainConfig.of(model, seed=seed, **{"epochs": EPOCHS, "patience": patience, **settings}), graph)
 
 

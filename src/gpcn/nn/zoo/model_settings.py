@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpcn.nn.engine import bank as banks
-from gpcn.nn.zoo_entries.hyperparameters import Hyperparameter
+from gpcn.nn.zoo.hyperparameters import Hyperparameter
 
 WIDEST, DEEPEST = 65_536, 1000  # far beyond what anybody has found useful; more would compute for days, or not fit
 HIDDEN = Hyperparameter(name="hidden", kind=int, default=64, about="width h", space=(64, 512), low=1, high=WIDEST)
