@@ -33,10 +33,11 @@ from gpcn.tuning.auto.config_neighbours import neighbouring_config
 from gpcn.tuning.auto.holdouts import search_stages
 from gpcn.tuning.auto.portfolio import default_portfolio
 from gpcn.tuning.budget import Budget
-from gpcn.tuning.ledger import Ledger, _name
+from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space, models_of
-from gpcn.tuning.study import drive_study, study_header
+from gpcn.tuning.study import drive_study
+from gpcn.tuning.study_header import study_header
 
 ROOT = Path(gpcn.__file__).resolve().parents[2]
 FOUND = Path(recipes.__file__).parent / "found.json"
@@ -156,7 +157,7 @@ def _study(graph: gpcn.Graph, space: Space, seed: int) -> Any:
         trials = [
             [trial.config.canonical(), sorted(trial.outcomes), trial.state, trial.value] for trial in ledger.trials
         ]
-        return {"name": _name(ledger.header), "trials": trials}
+        return {"name": ledger.header.name, "trials": trials}
 
 
 def _formula(config: TrainConfig) -> float:

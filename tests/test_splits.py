@@ -19,6 +19,7 @@ from gpcn import (
     synthesize,
     time_split,
 )
+from gpcn.records.reading import decode, encode
 from gpcn.splits import hold_back
 from gpcn.utils.types import ROLES, UNKNOWN
 from tests.graphs import make_graph
@@ -207,8 +208,8 @@ def test_a_plan_makes_what_it_says_and_survives_json() -> None:
     ):
         assert plan.make(GRAPH).equals(splits)
         assert plan.make(GRAPH).notes == GRAPH.notes
-        assert SplitPlan.from_json(plan.to_json()) == plan
-    assert SplitPlan.from_json({"count": 2, "seed": 3}) == SplitPlan(count=2, seed=3)
+        assert decode(encode(plan), SplitPlan) == plan
+    assert decode({"count": 2, "seed": 3}, SplitPlan) == SplitPlan(count=2, seed=3)
 
 
 def test_a_plan_notes_what_it_decided() -> None:
@@ -241,16 +242,15 @@ def test_a_plan_notes_what_it_decided() -> None:
         ({"count": 2, "train": 0.8, "val": 0.2}, "leave no test nodes"),
         ({"count": -1}, "0 or more"),
         ({"count": 1, "seed": -1}, "0 or more"),
-        ({"count": "x"}, "expected int"),
-        ({"count": True}, "expected int"),
-        ({"count": 1, "val": "a"}, "expected int"),
-        ({"by": 3}, "expected str"),
-        ({"number": 3}, "has no 'number'"),
+        ({"count": "x"}, "count is 'x'; expected a whole number"),
+        ({"count": True}, "count is True; expected a whole number"),
+        ({"count": 1, "val": "a"}, "val is 'a'; expected a number"),
+        ({"by": 3}, "by is 3; expected text"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(settings: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ConfigError, match=sentence):
-        SplitPlan.from_json(settings)
+    with pytest.raises(ValueError, match=sentence):
+        decode(settings, SplitPlan)
 
 
 def test_a_plan_by_a_column_needs_its_values() -> None:

@@ -16,7 +16,6 @@ import pytest
 from gpcn import Columns, Graph, TrainConfig, from_frames, load, random_splits, save
 from gpcn.data.presets import PRESETS, Preset, write_preset
 from gpcn.data.tables.delimited import read_table
-from gpcn.preparation.preparation import Preparation
 from gpcn.training.predictions.prediction import predict
 from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
@@ -139,7 +138,7 @@ def test_compare_ranks_the_models(journey: Journey) -> None:
     assert best > next(row["test_mean"] for row in listed if row["model"] == "majority")
     for model in MODELS:
         assert journey.run(model).finished() == [0, 1]
-        assert journey.run(model).graph["preparation"]["reading"]["label"] == journey.preset.label
+        assert journey.run(model).graph.preparation.reading["label"] == journey.preset.label
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -161,7 +160,7 @@ def test_the_training_tables_give_the_training_predictions_in_every_form(
         (tmp_path / name).mkdir()
         graph = graph_of(run, *(str(path) for path in copies(journey, tmp_path / name)))
         np.testing.assert_array_equal(probabilities(run, graph), expected)
-    preparation = Preparation.from_json(run.graph["preparation"], "run")
+    preparation = run.graph.preparation
     frames = from_frames(*journey.frames(), preparation=preparation, require_labels=False)
     np.testing.assert_array_equal(probabilities(run, frames), expected)
     fresh = from_frames(*journey.frames(), **journey.named)
@@ -224,7 +223,7 @@ def test_next_months_tables_are_predicted_and_what_did_not_fit_is_said(journey: 
     dropped, (column, level) = DROPPED_COLUMN[journey.name], NEW_LEVEL[journey.name]
     notes = report["notes"]
     assert f"column {dropped!r} is not in this table; it counts as missing for all nodes" in notes
-    joined = journey.run("gpcn").graph["preparation"]["columns"]
+    joined = journey.run("gpcn").graph.preparation.to_json()["columns"]
     if not next(entry for entry in joined if entry["name"] == column)["state"]["other"]:
         assert any(f"column {column!r} has 1 level(s)" in note and repr(level) in note for note in notes)
     if journey.name in STRANGE:

@@ -16,7 +16,7 @@ from gpcn.splits import random_splits
 from gpcn.tasks.metric_choice import default_metric
 from gpcn.training.runs.graph_source import graph_of
 from gpcn.training.runs.run import Run
-from gpcn.tuning.ledger import read_study_header
+from gpcn.tuning.study_header import read_study_header
 from tests.commands import TINY, document, refused
 from tests.commands import in_process as gpcn
 
@@ -55,7 +55,7 @@ def test_a_metric_is_remembered(file: Path, tmp_path: Path) -> None:
     assert result["metric"] == "log_loss"
     assert 0 < result["test_mean"] < 2
     run = Run.open(tmp_path / "run")
-    assert run.graph["source"]["metric"] == "log_loss"
+    assert run.graph.metric == "log_loss"
     assert graph_of(run).metric == "log_loss"
     assert document(*words, "--out", tmp_path / "run") == result
     assert "another graph" in refused("train", file, "--model", "mlp", *TINY[:-2], "--set", "select=metric",
@@ -101,7 +101,7 @@ def test_a_search_by_a_metric_goes_on_by_it(file: Path, tmp_path: Path, metric: 
     assert study["metric"] == metric
     again = document("tune", "--resume", tmp_path / "study", "--budget", 8, "--jobs", 1)
     assert again["configurations"] == 8
-    assert read_study_header(tmp_path / "study")["graph"]["source"]["metric"] == metric
+    assert read_study_header(tmp_path / "study").graph.metric == metric
     complete = [row["score"] for row in again["history"] if row["state"] == "complete"]
     best = min(complete) if metric == "log_loss" else max(complete)
     assert again["best"][0]["score"] == pytest.approx(best)

@@ -182,9 +182,9 @@ def test_two_graphs_are_refused(run: Path, april: Path) -> None:
 
 
 def test_the_profile_is_in_the_run(run: Path) -> None:
-    profile = Run.open(run).graph["profile"]
-    assert sum(profile["degrees"]) == sum(profile["classes"]) == NODES
-    assert len(profile["features"]["low"]) == Run.open(run).graph["features"]
+    profile = Run.open(run).graph.profile
+    assert sum(profile.degrees) == sum(profile.classes) == NODES
+    assert len(profile.features.low) == Run.open(run).graph.features
 
 
 def with_a_weight(tables: Path) -> None:

@@ -20,7 +20,7 @@ def test_a_graph_file_is_divided_and_the_same_command_succeeds_again(tmp_path: P
     assert answer.returncode == 0, answer.stderr
     facts = json.loads(answer.stdout)
     assert (facts["parts"], facts["nodes"], facts["splits"]) == (3, 50, 1)
-    assert Manifest.read(tmp_path / "parts").graph["source"]["graph"] == str(tmp_path / "g.npz")
+    assert Manifest.read(tmp_path / "parts").graph.source.graph == str(tmp_path / "g.npz")
     assert "in 3 part(s)" in in_process(*words).stdout
     answer = in_process(*words[:-1], tmp_path)
     assert answer.returncode == 2

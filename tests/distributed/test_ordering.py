@@ -42,7 +42,7 @@ def test_the_whole_graph_comes_back_as_it_was(tmp_path: Path, parts: int, named:
     assert whole.equals(graph)
     assert whole.node_ids == graph.node_ids
     assert whole.splits[0].equals(graph.splits[0])
-    assert manifest.graph["fingerprint"] == graph.fingerprint()
+    assert manifest.graph.fingerprint == graph.fingerprint()
     data = [PartData.read(tmp_path, manifest, number) for number in range(parts)]
     positions = np.concatenate([part.positions for part in data])
     assert sorted(positions) == list(range(60))
@@ -51,7 +51,7 @@ def test_the_whole_graph_comes_back_as_it_was(tmp_path: Path, parts: int, named:
         assert orders[0].crossing < 0.7 * orders[0].crossing_kept
     again = shard(graph, tmp_path, parts, order="kept")
     assert again.order == "kept"
-    assert again.graph["fingerprint"] == manifest.graph["fingerprint"]
+    assert again.graph.fingerprint == manifest.graph.fingerprint
     assert gpcn.load(tmp_path).equals(graph)
 
 

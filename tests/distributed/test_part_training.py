@@ -96,7 +96,7 @@ def test_parts_and_workers_must_be_as_many(tmp_path: Path) -> None:
         begun(tmp_path, 3)
     with pytest.raises(ConfigError, match="holds another configuration"):
         begun(tmp_path, 2, TrainConfig.of("gpcn"))
-    assert run.graph["parts"] == 2
+    assert run.graph.parts == 2
     with pytest.raises(ConfigError, match="holds a graph in parts; choose another --out"):
         open_or_create_part_run(tmp_path / "parts", tmp_path / "parts", Manifest.read(tmp_path / "parts"), CONFIG)
 

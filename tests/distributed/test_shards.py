@@ -72,7 +72,7 @@ def test_parts_together_are_the_graph(tmp_path: Path, kind: str, parts: int) -> 
             np.testing.assert_array_equal(nodes, getattr(split, role))
     ids = None if graph.node_ids is None else [name for part in data for name in part.node_ids or ()]
     assert ids == (None if graph.node_ids is None else list(graph.node_ids))
-    assert manifest.graph["fingerprint"] == graph.fingerprint()
+    assert manifest.graph.fingerprint == graph.fingerprint()
 
 
 def test_the_same_again_writes_what_is_missing_and_nothing_else(tmp_path: Path) -> None:

@@ -85,11 +85,11 @@ def test_parts_are_those_of_the_graph_in_memory(tmp_path: Path, kind: str, undir
         nodes = np.concatenate([getattr(part.splits[0], role) + part.start for part in parts])
         np.testing.assert_array_equal(nodes, getattr(graph.splits[0], role))
     for key in ("metric", "classes", "positive", "features", "directed"):
-        assert manifest.graph[key] == getattr(
+        assert getattr(manifest.graph, key) == getattr(
             graph, {"classes": "num_classes", "features": "num_features"}.get(key, key)
         )
-    assert manifest.graph["label_names"] == list(graph.label_names or ())
-    assert manifest.graph["feature_names"] == list(graph.feature_names or ())
+    assert manifest.graph.label_names == graph.label_names
+    assert manifest.graph.feature_names == graph.feature_names
     assert not (tmp_path / "out" / ".tables").exists()
 
 
@@ -134,11 +134,14 @@ def test_columns_are_prepared_as_in_memory(tmp_path: Path, kind: str, scale: str
     tables = written(tmp_path / "in", kind, **changes)
     graph = load(tmp_path / "in" / "edges.whole.csv", nodes=tmp_path / "in" / "nodes.whole.csv", columns=tables.columns)
     manifest = shard_tables(tables, tmp_path / "out", 3, memory="500MB")
-    assert manifest.graph["feature_names"] == list(graph.feature_names or ())
+    assert manifest.graph.feature_names == graph.feature_names
     features = load(tmp_path / "out").features
     dense = [matrix.toarray() if sp.issparse(matrix) else matrix for matrix in (features, graph.features)]
     np.testing.assert_allclose(dense[0], dense[1], atol=1e-6)
-    prepared = [manifest.graph["preparation"]["columns"], (graph.preparation or pytest.fail()).to_json()["columns"]]
+    prepared = [
+        manifest.graph.preparation.to_json()["columns"],
+        (graph.preparation or pytest.fail()).to_json()["columns"],
+    ]
     roles = [[(column["name"], column["role"], column["missing"]) for column in columns] for columns in prepared]
     assert roles[0] == roles[1]
     assert {role for _, role, _ in roles[0]} == {"number", "boolean", "category", "date", "id", "constant"}
@@ -155,7 +158,7 @@ def test_numbers_written_as_texts_and_many_levels_are_prepared_as_in_memory(tmp_
     )
     streamed = replace(tables, columns=replace(tables.columns, roles={"level": "category"}))
     manifest = shard_tables(streamed, tmp_path / "out", 2)
-    assert manifest.graph["feature_names"] == expected.feature_names
+    assert list(manifest.graph.feature_names) == expected.feature_names
     assert not manifest.sparse_features
     features, _ = expected.transform({name: table.column(name) for name in table.column_names}, NODES)
     np.testing.assert_allclose(load(tmp_path / "out").features, features.toarray(), atol=1e-6)

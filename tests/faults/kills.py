@@ -284,13 +284,14 @@ def assault(
 def prepare(material: Path) -> None:
     """The graph, its tables, and a run to report on."""
     from gpcn import TrainConfig, save, synthesize
+    from gpcn.data.graph_record import GraphSource
     from gpcn.data.tables.tables_out import write_graph_tables
     from gpcn.training.runs.training import train
 
     graph = synthesize(nodes=400, classes=3, degree=6, splits=2)
     save(graph, material / "g.npz")
     write_graph_tables(graph, material / "tables")
-    source = {"graph": str(material / "g.npz"), "nodes": None, "columns": {}}
+    source = GraphSource.of(material / "g.npz")
     train(graph, TrainConfig.of("gpcn-link", hidden=16, epochs=40), out=material / "run", source=source)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import gpcn
 from gpcn import CheckpointError, GpcnError, TrainConfig, load, open_run, save
-from gpcn.data.graph_origin import graph_origin
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.distributed.sharding.shards import shard
 from gpcn.files.sealed import file_digest
@@ -33,17 +33,17 @@ CONFIG = TrainConfig.of("gpcn", hidden=2, epochs=2)
 
 
 def make_run(folder: Path) -> None:
-    train(GRAPH, CONFIG, out=folder, splits=[0], source=graph_origin(folder.parent / "graph.npz"))
+    train(GRAPH, CONFIG, out=folder, splits=[0], source=GraphSource.of(folder.parent / "graph.npz"))
 
 
 def make_choice(folder: Path) -> None:
     portfolio = (Entry("logistic", "logistic", {"epochs": 3}), Entry("link", "link", {"epochs": 3}))
-    source = graph_origin(folder.parent / "graph.npz")
+    source = GraphSource.of(folder.parent / "graph.npz")
     auto(GRAPH, serial_executor(GRAPH), out=folder, seconds=3, splits=[0], portfolio=portfolio, source=source)
 
 
 def make_comparison(folder: Path) -> None:
-    source = graph_origin(folder.parent / "graph.npz")
+    source = GraphSource.of(folder.parent / "graph.npz")
     train_models(GRAPH, ["mlp", "sgc"], {"epochs": 2}, out=folder, splits=[0], source=source)
 
 
@@ -54,7 +54,7 @@ def make_study(folder: Path) -> None:
     from gpcn.tuning.space import Space
     from gpcn.tuning.study import tune
 
-    plan, source = Plan.of([0], 3, size=2), graph_origin(folder.parent / "graph.npz")
+    plan, source = Plan.of([0], 3, size=2), GraphSource.of(folder.parent / "graph.npz")
     budget = Budget(configurations=2)
     tune(GRAPH, Space.of(["sgc"]), plan, serial_executor(GRAPH), out=folder, budget=budget, source=source)
 

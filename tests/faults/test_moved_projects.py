@@ -7,15 +7,17 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from gpcn import ConfigError, TrainConfig, synthesize
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.training import train
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import study_header
+from gpcn.tuning.study_header import study_header
 from tests.faults.commands import refused, run_command
 
 SETTINGS = ("--model", "gpcn", "--set", "hidden=4", "--set", "epochs=4", "--set", "bias=false", "--jobs", "1")
@@ -43,9 +45,9 @@ def test_a_run_follows_its_graph(tmp_path: Path) -> None:
     assert answer.code == 0, answer.stderr
     assert json.loads(answer.stdout)["new_nodes"] == 0
     assert train_again(tmp_path / "after") == 0
-    source = Run.open(run).graph["source"]
-    assert source["graph"] == str(tmp_path / "after" / "data" / "edges.csv")
-    assert source["nodes"] == str(tmp_path / "after" / "data" / "nodes.csv")
+    source = Run.open(run).graph.source
+    assert source.graph == str(tmp_path / "after" / "data" / "edges.csv")
+    assert source.nodes == str(tmp_path / "after" / "data" / "nodes.csv")
 
 
 def test_a_report_and_a_bound_are_told_where_the_tables_are_now(tmp_path: Path) -> None:
@@ -67,11 +69,11 @@ def test_a_study_follows_its_graph(tmp_path: Path) -> None:
     plan, space = Plan.of([0], 9), Space.of(["gpcn"])
     (tmp_path / "study").mkdir()
     for location in ("first", "second"):
-        source = {"graph": str(tmp_path / location / "g.npz"), "nodes": None, "columns": {}}
+        source = GraphSource(graph=str(tmp_path / location / "g.npz"))
         about = study_header(graph, space, plan, seed=0, source=source)
-        assert Ledger.create(tmp_path / "study", about).header["graph"]["source"]["graph"] == source["graph"]
+        assert Ledger.create(tmp_path / "study", about).graph.source.graph == source.graph
     with pytest.raises(ConfigError, match="holds another study .its seed differ"):
-        Ledger.create(tmp_path / "study", about | {"seed": 1})
+        Ledger.create(tmp_path / "study", with_fields(about, seed=1))
 
 
 def test_a_study_and_a_run_do_not_share_a_folder(tmp_path: Path) -> None:

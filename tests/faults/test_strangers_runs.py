@@ -12,7 +12,7 @@ import pytest
 
 import gpcn
 from gpcn import ConfigError, TrainConfig, save
-from gpcn.data.graph_origin import graph_origin
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.tables.tables_out import write_graph_tables
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.training import train
@@ -35,7 +35,7 @@ def store() -> Iterator[ObjectStore]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("project")
     save(GRAPH, project / "graph.npz")
-    train(GRAPH, CONFIG, out=project / "run", source=graph_origin(project / "graph.npz"))
+    train(GRAPH, CONFIG, out=project / "run", source=GraphSource.of(project / "graph.npz"))
     return project
 
 
@@ -161,7 +161,7 @@ def test_a_graph_of_ones_own_bucket_is_named_again(store: ObjectStore, tmp_path:
         store.objects[f"bucket/tables/{file.name}"] = (file.read_bytes(), 0.0)
     url, run = "s3://bucket/tables", tmp_path / "run"
     document("train", url, "--model", "gpcn", *TINY, "--out", run)
-    assert Run.open(run).graph["source"]["graph"] == url
+    assert Run.open(run).graph.source.graph == url
     assert f"graph comes from {url}" in refused("predict", run, "--out", tmp_path / "p.csv")
     assert document("predict", run, "--graph", url, "--out", tmp_path / "p.csv")["predictions"] == 60
     sections = document("report", run, "--graph", url, "--out", tmp_path / "page.html")["sections"]

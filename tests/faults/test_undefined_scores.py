@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from gpcn import ConfigError, TrainConfig, save
+from gpcn.data.graph_record import GraphSource
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
 from gpcn.training.probe import probe
@@ -16,7 +16,7 @@ from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import compare
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import study_header
+from gpcn.tuning.study_header import study_header
 from tests.faults.commands import refused, run_command
 from tests.graphs import graph_with_one_class_in
 
@@ -61,7 +61,7 @@ def test_a_search_is_refused_before_it_begins(tmp_path: Path) -> None:
 def test_the_bound_of_a_run_whose_test_nodes_are_of_one_class_has_no_test_score(tmp_path: Path) -> None:
     graph = graph_with_one_class_in("test")
     save(graph, tmp_path / "g.npz")
-    source: dict[str, Any] = {"graph": str(tmp_path / "g.npz"), "nodes": None, "columns": {}}
+    source = GraphSource.of(tmp_path / "g.npz")
     train(graph, TrainConfig.of("gpcn", **SMALL), out=tmp_path / "run", jobs=1, source=source)
     answer = run_command("bound", tmp_path / "run", "--out", tmp_path / "bound.json")
     assert answer.code == 0, answer.stderr

@@ -24,6 +24,7 @@ from gpcn.distributed.sharding.table_shards import shard_tables
 from gpcn.errors import GpcnError
 from gpcn.preparation import values
 from gpcn.preparation.misfits import plausible_times
+from gpcn.records.reading import decode, parse
 from tests.distributed.equal_graphs import check_equal
 
 Reader = Callable[[Path, bytes], object]
@@ -89,10 +90,9 @@ def _node_ids(folder: Path, content: bytes) -> object:
 
 def _plan(folder: Path, content: bytes) -> object:
     try:
-        payload = json.loads(content)
+        return decode(parse(content), SplitPlan)
     except (ValueError, RecursionError):
         return None
-    return SplitPlan.from_json(payload)
 
 
 def _both_ways(folder: Path, content: bytes) -> object:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpcn import Graph, TrainConfig, report, save, synthesize
+from gpcn.data.graph_record import GraphSource
 from gpcn.training.runs.training import train
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import serial_executor
@@ -35,7 +36,7 @@ def folder(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`graph.npz`, in `runs` what gpcn compare, in `studies` what gpcn tune, in `bound.json` what gpcn bound wrote."""
     folder = tmp_path_factory.mktemp("report")
     save(graph, folder / "graph.npz")
-    source = {"graph": str(folder / "graph.npz"), "nodes": None, "columns": None}
+    source = GraphSource.of(folder / "graph.npz")
     for name in MODELS:
         config = TrainConfig.of("agpcn" if name == NASTY else name, hidden=8, epochs=25)
         train(graph, config, out=folder / "runs" / name, jobs=1, source=source)

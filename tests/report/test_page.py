@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 import pytest
 
 from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, load, report, save, synthesize
+from gpcn.data.graph_record import GraphSource
 from gpcn.report import escaping
 from gpcn.report import page as assembly
 from gpcn.report.palette import COLOURS
@@ -200,7 +201,7 @@ def test_a_graph_that_cannot_be_had_leaves_a_remark(folder: Path, graph: Graph, 
 
 
 def test_a_graph_that_has_changed_leaves_a_remark(graph: Graph, tmp_path: Path) -> None:
-    source = {"graph": str(tmp_path / "g.npz"), "nodes": None, "columns": None}
+    source = GraphSource.of(tmp_path / "g.npz")
     train(graph, TrainConfig.of("gpcn", hidden=4, epochs=4), out=tmp_path / "run", splits=[0], jobs=1, source=source)
     save(synthesize(nodes=50, splits=1), tmp_path / "g.npz")
     report.write(tmp_path / "run", tmp_path / "r.html")

@@ -11,6 +11,7 @@ import pytest
 from sklearn import metrics
 
 from gpcn import Graph, TrainConfig, report, save, synthesize
+from gpcn.data.graph_record import GraphSource
 from gpcn.explanation import explain, explain_class
 from gpcn.report import first_look, graph_picture, importance, ranking, run_section
 from gpcn.report.materials import RunMaterial, gather_materials
@@ -33,7 +34,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> RunMaterial:
     drawn = synthesize(nodes=200, classes=5, degree=5, homophily=0.6, splits=2)
     graph = replace(drawn, labels=(drawn.labels == 0).astype(np.int64), label_names=("no", "yes"))
     save(graph, folder / "graph.npz")
-    source = {"graph": str(folder / "graph.npz"), "nodes": None, "columns": None}
+    source = GraphSource.of(folder / "graph.npz")
     config = TrainConfig.of("gpcn-link", hidden=8, epochs=30)
     train(graph, config, out=folder / "run", jobs=1, source=source)
     return material(folder / "run")

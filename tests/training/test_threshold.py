@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as with_fields
 from sklearn.metrics import f1_score
 
 from gpcn import ConfigError, Graph, TrainConfig
@@ -143,7 +144,7 @@ def test_no_test_label_matters(run: Run, graph: Graph, monkeypatch: pytest.Monke
     labels[in_no_validation] = 1 - labels[in_no_validation]
     other = replace(graph, labels=labels)
     before = validation_nodes([run], graph)
-    monkeypatch.setattr(Graph, "fingerprint", lambda self: run.graph["fingerprint"])
+    monkeypatch.setattr(Graph, "fingerprint", lambda self: run.graph.fingerprint)
     for (first, truth), (second, other_truth) in zip(before, validation_nodes([run], other), strict=True):
         np.testing.assert_array_equal(first, second)
         np.testing.assert_array_equal(truth, other_truth)
@@ -157,6 +158,6 @@ def test_what_a_run_cannot_do_is_a_sentence(run: Run, graph: Graph, tmp_path: Pa
     with pytest.raises(CheckpointError, match="split 0 .* is not finished"):
         validation_nodes([Run(tmp_path, run.config, run.graph)], graph, [0])
     with pytest.raises(ConfigError, match="is for two classes, and .* has 3"):
-        check_two_classes(Run(tmp_path, run.config, run.graph | {"classes": 3}))
+        check_two_classes(Run(tmp_path, run.config, with_fields(run.graph, classes=3, label_names=None, profile=None)))
     with pytest.raises(ConfigError, match="for two classes"):
         decide(predictions(None), read_threshold("0.5"))

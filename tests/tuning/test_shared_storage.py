@@ -21,7 +21,8 @@ from gpcn.tuning.lease import Lease
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import study_header, tune
+from gpcn.tuning.study import tune
+from gpcn.tuning.study_header import study_header
 from tests.tuning import postgres
 
 GRAPH_OPTIONS = {"nodes": 60, "splits": 1}

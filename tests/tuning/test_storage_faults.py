@@ -21,7 +21,7 @@ from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
-from gpcn.tuning.study import study_header
+from gpcn.tuning.study_header import study_header
 from gpcn.tuning.tasks import TrialTask
 
 GRAPH = synthesize(nodes=60, classes=2, splits=1)

@@ -23,10 +23,11 @@ from gpcn import synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import local_executor, serial_executor
-from gpcn.tuning.ledger import Ledger, read_study_header
+from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
 from gpcn.tuning.study import best, tune
+from gpcn.tuning.study_header import read_study_header
 from tests.commands import Answer, Killable, in_process, process_words
 
 KILLS = 20

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import gpcn
+from gpcn.data.graph_record import GraphSource
 from gpcn.training.runs.run import Run
 from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.schedule import Plan, Rung
@@ -108,7 +109,7 @@ def test_a_study_has_scores_and_trains_its_best(graph: gpcn.Graph, tmp_path: Pat
         ("gpcn",), "default", fixed={"epochs": 4, "patience": 4, "hidden": 8}, tried={"layers": ["1", "2"]}
     )
     plan = Plan(2, (Rung((0,), 4, 1),))
-    source = {"graph": str(tmp_path / "graph.npz"), "nodes": None, "columns": None}
+    source = GraphSource.of(tmp_path / "graph.npz")
     tune(graph, space, plan, serial_executor(graph), out=tmp_path / "study", budget=Budget(2), source=source)
     study = gpcn.open_run(tmp_path / "study")
     assert study.kind == "study"

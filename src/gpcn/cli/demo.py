@@ -12,6 +12,7 @@ from gpcn.cli.convert import write_graph
 from gpcn.cli.inspect import print_inspection as show_inspection
 from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, print_json
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.load import load
 from gpcn.data.synthetic import synthesize
 from gpcn.inspection import inspect
@@ -40,7 +41,6 @@ def demo(
     folder = out / "graph"
     write_graph(drawn, folder)
     graph = load(folder)
-    origin = {"graph": str(folder.resolve()), "nodes": None, "columns": None}
     facts = inspect(graph)
     if not json:
         to.print(
@@ -51,7 +51,13 @@ def demo(
         show_inspection(facts, to)
         to.print("\nNine models, and the majority, on the same three splits:\n", highlight=False)
     comparison = train_models(
-        graph, zoo.USUAL, dict(SETTINGS), out=out / "runs", jobs=1, source=origin, progress=training_progress
+        graph,
+        zoo.USUAL,
+        dict(SETTINGS),
+        out=out / "runs",
+        jobs=1,
+        source=GraphSource.of(folder),
+        progress=training_progress,
     )
     best = comparison["chosen_on_validation"]
     predicted = prediction.predict(Run.open(out / "runs" / best), graph, only_unlabelled=True)

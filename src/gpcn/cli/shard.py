@@ -79,14 +79,14 @@ def shard(
                 log=log,
             )
             notes += dict.fromkeys((*loaded.notes, *prepared.notes))
-    sizes = {"nodes": manifest.graph["nodes"], "links": manifest.links, "splits": manifest.splits}
+    sizes = {"nodes": manifest.graph.nodes, "links": manifest.links, "splits": manifest.splits}
     shares = {"crossing": orders[0].crossing, "crossing_kept": orders[0].crossing_kept} if orders else {}
     if json:
-        print_json({**shares, "out": where, "name": manifest.graph["name"], "parts": manifest.parts, **sizes})
+        print_json({**shares, "out": where, "name": manifest.graph.name, "parts": manifest.parts, **sizes})
         return
     print_notes(notes)
     console().print(
-        f"{escaped(manifest.graph['name'])}: {sizes['nodes']:,} nodes and {sizes['links']:,} links in {manifest.parts} "
+        f"{escaped(manifest.graph.name)}: {sizes['nodes']:,} nodes and {sizes['links']:,} links in {manifest.parts} "
         f"part(s) → {escaped(where)}; train: gpcn train {escaped(where)} --engine ray --workers {manifest.parts}",
         highlight=False,
     )
@@ -131,7 +131,14 @@ def _stream(
     columns = options.columns()
     name = Path(graph).resolve().name.split(".")[0].replace("*", "") or Path(graph).resolve().parent.name
     tables = Tables(matching_files(edge_pattern, "edges"), matching_files(node_pattern, "nodes"), columns, name)
-    origin = options.origin(graph)
     return shard_tables(
-        tables, out, parts, memory=memory, source=origin, metric=metric, progress=progress, log=log, note=note
+        tables,
+        out,
+        parts,
+        memory=memory,
+        source=options.origin(graph),
+        metric=metric,
+        progress=progress,
+        log=log,
+        note=note,
     )

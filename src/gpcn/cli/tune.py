@@ -27,6 +27,7 @@ from gpcn.tuning import require_search
 
 if TYPE_CHECKING:
     from gpcn.tuning.request import StudyRequest
+    from gpcn.tuning.study_header import StudyHeader
 
 ENGINES = ("local", "ray")
 DEFAULT = "100"  # configurations
@@ -78,12 +79,12 @@ def tune(
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
     require_search("gpcn tune")
-    from gpcn.training.runs.graph_source import reload_graph, source_of
+    from gpcn.training.runs.graph_source import reload_graph
     from gpcn.tuning.budget import read_budget
-    from gpcn.tuning.ledger import Ledger, read_study_header
+    from gpcn.tuning.ledger import Ledger
     from gpcn.tuning.request import StudyRequest, check_study_location, last_request
     from gpcn.tuning.schedule import Plan
-    from gpcn.tuning.study import study_header
+    from gpcn.tuning.study_header import read_study_header, study_header
     from gpcn.tuning.summary import describe_study
 
     if engine not in ENGINES:
@@ -103,9 +104,8 @@ def tune(
         return
     if resume is not None:
         folder, description = resume, read_study_header(resume)
-        source = source_of(description["graph"])
-        loaded = reload_graph(source, resume, moved_graph, options.nodes, options.mirror, moved=True)
-        if loaded.fingerprint() != description["graph"]["fingerprint"]:
+        loaded = reload_graph(description.graph, resume, moved_graph, options.nodes, options.mirror, moved=True)
+        if loaded.fingerprint() != description.graph.fingerprint:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:
         if out is None:
@@ -129,7 +129,7 @@ def tune(
 
 def _drive(
     folder: Path,
-    description: dict[str, Any],
+    description: StudyHeader,
     storage: str | None,
     graph: Any,
     engine: str,

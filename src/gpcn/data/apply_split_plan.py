@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.load import find_pair
 from gpcn.data.split_plan import SplitPlan
 from gpcn.data.tables import delimited
@@ -21,12 +21,12 @@ from gpcn.preparation.misfits import MisfitError, plausible_times, refuse_days_t
 from gpcn.preparation.scalar_encoders import date_note
 
 
-def apply_split_plan(graph: Graph, plan: SplitPlan, origin: Mapping[str, Any]) -> Graph:
+def apply_split_plan(graph: Graph, plan: SplitPlan, origin: GraphSource) -> Graph:
     """`graph` with the splits of `plan`; `origin` says which files it came from."""
     return split_by_columns(graph, plan, origin) if plan.needs_columns else plan.make(graph)
 
 
-def split_by_columns(graph: Graph, plan: SplitPlan, origin: Mapping[str, Any]) -> Graph:
+def split_by_columns(graph: Graph, plan: SplitPlan, origin: GraphSource) -> Graph:
     """`graph` split by the times or groups in a column of its table of nodes."""
     option, name = ("--split-by", str(plan.by)) if plan.by else ("--split-group", str(plan.group))
     path = _table_of_nodes(origin, option)
@@ -48,10 +48,10 @@ def split_by_columns(graph: Graph, plan: SplitPlan, origin: Mapping[str, Any]) -
     return plan.make(graph, groups=[*groups, *[""] * extra])
 
 
-def _table_of_nodes(origin: Mapping[str, Any], option: str) -> Path:
-    if origin.get("nodes"):
-        return Path(str(origin["nodes"]))
-    folder = Path(str(origin.get("graph") or ""))
+def _table_of_nodes(origin: GraphSource, option: str) -> Path:
+    if origin.nodes:
+        return Path(origin.nodes)
+    folder = Path(origin.graph or "")
     nodes = find_pair(folder)[1] if folder.is_dir() else None
     if nodes is None:
         raise ConfigError(f"{option} needs the table of nodes; name it with --nodes, or use --random-splits or --folds")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph, Split
-from gpcn.graph.split import PARTS
 from gpcn.splits import check_shares_outside_fold, check_split_shares, folds, group_splits, random_splits, time_split
 from gpcn.utils.types import UNKNOWN, IntVector
 
@@ -108,23 +106,6 @@ class SplitPlan:
             split_graph = folds(graph, count=self.folds, val=self.val, calibration=self.calibration, seed=self.seed)
             return replace(split_graph, notes=(*graph.notes, *self._notes_of_folds(graph)))
         return random_splits(graph, count=self.count, seed=self.seed, stratified=True, **shares)
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, payload: Any) -> SplitPlan:
-        """What `to_json` gave; what is missing has its default."""
-        if not isinstance(payload, dict):
-            raise ConfigError(f"a split plan is of type {type(payload).__name__}; expected names and values")
-        for name, value in payload.items():
-            if name not in {field.name for field in fields(cls)}:
-                raise ConfigError(f"a split plan has no {name!r}; it has {', '.join(f.name for f in fields(cls))}")
-            expected = (str, type(None)) if name in ("by", "group") else (int, float) if name in PARTS else (int,)
-            if not isinstance(value, expected) or isinstance(value, bool):
-                raise ConfigError(f"{name} of a split plan is {value!r}; expected {expected[0].__name__}")
-        return cls(**payload)
 
     def _notes_of_times(self, labels: IntVector, times: npt.NDArray[np.float64], split: Split) -> list[str]:
         notes = []

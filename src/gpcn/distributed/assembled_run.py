@@ -44,7 +44,7 @@ def assemble_run(path: Path) -> None:
 def _assemble_split(run: Run, number: int, outcome: dict[str, Any]) -> Run:
     folder = run.folder(number)
     advice = f"delete {folder} to run that split again"
-    parts = range(int(run.graph["parts"]))
+    parts = range(run.graph.parts or 0)
     for name, digest in outcome["files"].items():
         check_file(folder / name, digest, advice)
     states = [_weights(run, number, part) for part in parts]

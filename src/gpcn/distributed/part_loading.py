@@ -39,14 +39,14 @@ def build_part_problem(
     data: PartData, manifest: Manifest, config: TrainConfig, workers: TorchWorkerGroup, dtype: torch.dtype
 ) -> PartProblem:
     """What training needs of a part."""
-    graph_record = manifest.graph
+    about = manifest.graph
     graph = PartGraph(
-        name=str(graph_record["name"]),
+        name=about.name,
         num_nodes=data.labels.size,
-        num_features=int(graph_record["features"]),
-        num_classes=int(graph_record["classes"]),
-        metric=str(graph_record["metric"]),
-        task=Classification(int(graph_record["classes"]), graph_record["positive"]),
+        num_features=about.features,
+        num_classes=about.classes,
+        metric=about.metric,
+        task=Classification(about.classes, about.positive),
     )
     offsets = manifest.ranges()
     links = PartAdjacency(data.links, data.relations, workers, offsets, direction=config["direction"])

@@ -8,10 +8,11 @@ result.json          the summary over finished splits
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
+from msgspec.structs import replace
+
+from gpcn.data.graph_record import GraphRecord, GraphSource
 from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
 from gpcn.errors import ConfigError
@@ -29,27 +30,25 @@ def open_or_create_part_run(path: Path, shards: str | Path, manifest: Manifest, 
     refuse_folder_of_other_kind(path, "config.json")
     if is_sharded(path):
         raise ConfigError(f"{path} holds a graph in parts; choose another --out")
+    about = replace(manifest.graph, parts=manifest.parts, order=manifest.order)
     if not (path / "config.json").exists():
-        source = {"graph": remote_url(shards) or str(Path(shards).resolve()), "nodes": None}
-        graph_record = {**manifest.graph, "parts": manifest.parts, "source": with_paths_beside(source, path)}
-        graph_record |= {} if manifest.order == "kept" else {"order": manifest.order}
-        return create_run(path, config, json.loads(json.dumps(graph_record)))
+        source = GraphSource(graph=remote_url(shards) or str(Path(shards).resolve()))
+        return create_run(path, config, replace(about, source=with_paths_beside(source, path)))
     run = Run.open(path)
     if run.config.canonical() != config.canonical():
         changed = "; ".join(run.config.differences(config)[:3])
         raise ConfigError(f"{path} holds another configuration ({changed}); choose another --out")
     for key, what in (("fingerprint", "another graph"), ("metric", "another metric"), ("parts", "other parts")):
-        expected = manifest.parts if key == "parts" else manifest.graph[key]
-        if run.graph.get(key) != expected:
+        if getattr(run.graph, key) != getattr(about, key):
             raise ConfigError(f"{path} was trained on {what} than {shards} has; choose another --out")
-    if run.graph.get("order", "kept") != manifest.order:
+    if run.graph.order != manifest.order:
         raise ConfigError(f"{path} was trained on parts in another order than {shards} has; choose another --out")
     return run
 
 
 def part_key(run: Run, number: int, part: int) -> str:
     """Whom the files of a part of split `number` belong to."""
-    return f"{run.key(number)}|{run.graph['parts']}|{part}"
+    return f"{run.key(number)}|{run.graph.parts}|{part}"
 
 
 def split_part_folder(run: Run, number: int, part: int) -> Path:
@@ -57,6 +56,6 @@ def split_part_folder(run: Run, number: int, part: int) -> Path:
     return part_folder(run.folder(number), part)
 
 
-def is_run_in_parts(graph_record: dict[str, Any]) -> bool:
+def is_run_in_parts(record: GraphRecord) -> bool:
     """Whether a run was trained on several workers, from what it keeps of its graph."""
-    return "parts" in graph_record
+    return record.parts is not None

@@ -54,7 +54,7 @@ class ExplainedModel:
 
     def feature_name(self, feature: int) -> str:
         """What a feature is called."""
-        names = self.run.graph["feature_names"]
+        names = self.run.graph.feature_names
         return f"feature {feature}" if names is None else str(names[feature])
 
     def node_and_label(self, node: int) -> dict[str, str | None]:
@@ -103,6 +103,6 @@ def explained_node_position(graph: Graph, node: str) -> int:
 
 def _roles(run: Run, graph: Graph, number: int) -> tuple[str | None, ...]:
     """What each node was for in that split, where the graph still is the one trained on."""
-    if graph.fingerprint() != run.graph["fingerprint"]:
+    if graph.fingerprint() != run.graph.fingerprint:
         return (None,) * graph.num_nodes
     return tuple(graph.splits[number].names(graph.num_nodes))

@@ -14,6 +14,7 @@ from typing import Any
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import replacing
 from gpcn.files.schema import Check
+from gpcn.records.reading import T, decode, encode, parse
 
 FORMAT = 2
 SEAL = "checksum"
@@ -30,17 +31,26 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def write_sealed(path: Path, payload: dict[str, Any], *, indent: int | None = None, new_folders: bool = False) -> None:
-    """Write `payload` with its checksum, whole or not at all, into a folder that is there unless `new_folders`."""
-    plain = json.loads(json.dumps(payload, allow_nan=False))
+def write_sealed(path: Path, record: Any, *, indent: int | None = None, new_folders: bool = False) -> None:
+    """Write `record` with its checksum, whole or not at all, into a folder that is there unless `new_folders`."""
+    plain = json.loads(json.dumps({"format": FORMAT, **encode(record)}, allow_nan=False))
     with replacing(path, new_folders=new_folders) as stream:
         stream.write(json.dumps({**plain, SEAL: content_digest(plain)}, indent=indent).encode())
+
+
+def read_record(path: Path, kind: type[T], advice: str) -> T:
+    """Return what `write_sealed` wrote as a record of `kind`; else one sentence that ends with `advice`."""
+    payload = read_sealed(path, lambda value, where: None, advice)
+    try:
+        return decode(payload, kind)
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}; {advice}") from error
 
 
 def read_sealed(path: Path, check: Check, advice: str) -> dict[str, Any]:
     """What `write_sealed` wrote, of the form that `check` accepts; else one sentence that ends with `advice`."""
     try:
-        payload = json.loads(path.read_bytes())
+        payload = parse(path.read_bytes())
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
     except (ValueError, RecursionError) as error:
@@ -48,6 +58,8 @@ def read_sealed(path: Path, check: Check, advice: str) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise CheckpointError(f"{path} is damaged: it holds no names and values; {advice}")
     version, stored = payload.get("format"), payload.pop(SEAL, None)
+    if version is None:
+        raise CheckpointError(f"{path} is damaged: format is missing; {advice}")
     if type(version) is not int or version != FORMAT:
         raise CheckpointError(f"{path} has format {version!r}; this gpcn reads format {FORMAT}; {advice}")
     if stored is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -54,12 +55,20 @@ class PreparedColumn:
         }
 
 
-@dataclass(frozen=True)
 class Preparation:
-    """The columns of a table in order, and `reading`: which columns are ids, labels, ends of edges, and the like."""
+    """The columns of a table in order, and `reading`: which columns are ids, labels, ends of edges, and the like.
 
-    columns: tuple[PreparedColumn, ...]
-    reading: Mapping[str, Any]
+    As a field of a record it is what `to_json` gives.
+    """
+
+    def __init__(self, columns: tuple[PreparedColumn, ...], reading: Mapping[str, Any]) -> None:
+        self.columns, self.reading = columns, reading
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Preparation) and json.dumps(self.to_json()) == json.dumps(other.to_json())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.feature_names))
 
     @classmethod
     def fit(
@@ -134,7 +143,7 @@ class Preparation:
         return {"format": FORMAT, "columns": columns, "reading": dict(self.reading)}
 
     @classmethod
-    def from_json(cls, payload: Any, where: str) -> Preparation:
+    def from_json(cls, payload: Any, where: str = "") -> Preparation:
         """From what `to_json` gave; anything else is refused in a sentence that names `where`."""
         try:
             if payload["format"] != FORMAT:
@@ -146,7 +155,7 @@ class Preparation:
             return preparation
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise DataError(
-                f"{where}: how its columns were prepared cannot be read ({error}); make it again"
+                f"{where}{': ' if where else ''}how its columns were prepared cannot be read ({error}); make it again"
             ) from error
 
 

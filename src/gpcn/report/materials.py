@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gpcn.data.graph_record import GraphIdentity, GraphRecord
 from gpcn.data.load import load
 from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
 from gpcn.explanation import can_be_explained
@@ -18,7 +19,7 @@ from gpcn.tasks.metrics import oriented_score
 from gpcn.theory.document import TheoryDocument
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.folders import is_run, runs_in
-from gpcn.training.runs.graph_source import reload_graph, source_of
+from gpcn.training.runs.graph_source import reload_graph
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import graph_names_digest
 from gpcn.training.scores.compared_runs import read_comparison
@@ -114,21 +115,21 @@ class PageContext:
         """Keep a graph for the runs that were trained on it."""
         return self.graphs.setdefault(graph.fingerprint(), graph)
 
-    def graph_of(self, metadata: Mapping[str, Any], path: Path) -> tuple[Graph | None, tuple[str, ...]]:
-        """The graph of the run or study at `path`, which has its `metadata`; or `None`, and a note why not."""
-        wanted = str(metadata["fingerprint"])
+    def graph_of(self, record: GraphIdentity, path: Path) -> tuple[Graph | None, tuple[str, ...]]:
+        """Return the graph of the run or study at `path`, whose `record` of it this is; or `None`, and why not."""
+        wanted = record.fingerprint
         what = "what needs it is left out"
         if wanted not in self.graphs:
             try:
-                source = source_of(metadata)
-                self.add(reload_graph(source, path, self.graph, self.nodes, self.mirror, moved=True))
+                self.add(reload_graph(record, path, self.graph, self.nodes, self.mirror, moved=True))
             except GpcnError as error:
                 where = "if its files were moved, name them with --graph and --nodes"
                 return None, (f"the graph of {path} cannot be loaded, so {what} ({where}): {error}",)
         if wanted not in self.graphs:
             return None, (f"the graph of {path} has changed since training, so {what}",)
         graph = self.graphs[wanted]
-        if metadata.get("names", graph_names_digest(graph)) != graph_names_digest(graph):
+        names = record.names if isinstance(record, GraphRecord) else None
+        if names is not None and names != graph_names_digest(graph):
             return None, (f"names in the graph of {path} have changed since training, so {what}",)
         return graph, ()
 
@@ -203,7 +204,7 @@ def _read_study(path: str, context: PageContext) -> list[Any]:
 
     folder = Path(path)
     ledger = Ledger.read(folder)
-    graph, notes = context.graph_of(ledger.header["graph"], folder)
+    graph, notes = context.graph_of(ledger.graph, folder)
     studied = StudyMaterial(folder.resolve().name, describe_study(ledger), ledger.space.dimensions(), notes=notes)
     return [*context.not_yet_shown(graph), studied]
 

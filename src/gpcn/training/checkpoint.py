@@ -18,15 +18,14 @@ from torch import Tensor
 
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import hidden_folder, move_into_place, remove_hidden_folder
-from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
-from gpcn.training.runs.records import METADATA, check_tensor_header
+from gpcn.files.sealed import file_digest, read_record, write_sealed
+from gpcn.training.runs.records import TensorRecord
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], metadata: dict[str, Any], owner: str) -> None:
     """Write tensors and `metadata` into `folder` as `name.json`; `owner`: key of the run and split they are of."""
     target, digest = _write_tensors(folder, name, tensors)
-    header = {"format": FORMAT, "owner": owner, "tensors": target.name, "sha256": digest, METADATA: metadata}
-    write_sealed(folder / f"{name}.json", header)
+    write_sealed(folder / f"{name}.json", TensorRecord(owner, target.name, digest, metadata))
     for old in folder.glob(f"{name}-*.safetensors"):
         if old != target:
             old.unlink(missing_ok=True)
@@ -59,19 +58,19 @@ def _intact_file(folder: Path, name: str, owner: str) -> tuple[Path, dict[str, A
     if not path.exists():
         return None
     advice = f"delete {folder} to start that split over"
-    header = read_sealed(path, check_tensor_header, advice)
-    file, digest, metadata = header["tensors"], header["sha256"], header[METADATA]
-    if header["owner"] != owner:
+    header = read_record(path, TensorRecord, advice)
+    if header.owner != owner:
         raise CheckpointError(f"{path} belongs to another run or split; {advice}")
+    file = header.tensors
     if Path(file).name != file:
         raise CheckpointError(f"{path} is damaged: it names tensors in another folder; {advice}")
     try:
-        intact = file_digest(folder / file) == digest
+        intact = file_digest(folder / file) == header.sha256
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{folder / file} cannot be read: {error}; {advice}") from error
     if not intact:
         raise CheckpointError(f"{folder / file} does not have its checksum: it is cut off or altered; {advice}")
-    return folder / file, metadata
+    return folder / file, header.metadata
 
 
 def _write_tensors(folder: Path, name: str, tensors: dict[str, Tensor]) -> tuple[Path, str]:

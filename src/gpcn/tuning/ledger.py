@@ -7,30 +7,28 @@ and nothing more. One driver at a time writes (`driven`); readers come and go.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from optuna.exceptions import DuplicatedStudyError
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from gpcn.data.graph_record import SOURCE
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
-from gpcn.files.schema import count, list_of, number, optional, record
-from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
-from gpcn.tasks.metrics import metric_names
+from gpcn.files.schema import count, number, optional
+from gpcn.files.sealed import write_sealed
 from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
 from gpcn.tuning.lease import Lease, leased_study
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
 from gpcn.tuning.proposal import optuna_distributions
-from gpcn.tuning.schedule import Plan, State, Trial
-from gpcn.tuning.space import Space
+from gpcn.tuning.schedule import State, Trial
 from gpcn.tuning.storage import open_storage, sqlite_file, storage_errors, storage_location
+from gpcn.tuning.study_header import StudyHeader, read_study_header
 from gpcn.tuning.tasks import Outcome, TrialTask
 
 ENDS = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "diverged": TrialState.FAIL}
@@ -41,14 +39,10 @@ class Ledger:
     """The study in `folder`; `header` says what it is a study of."""
 
     def __init__(
-        self, folder: Path, header: dict[str, Any], storage: BaseStorage, study: int, *, url: str | None = None
+        self, folder: Path, header: StudyHeader, storage: BaseStorage, study: int, *, url: str | None = None
     ) -> None:
         self.folder, self.header, self._url = folder, header, url
-        self.space, self.plan, self.seed = (
-            Space.from_json(header["space"]),
-            Plan.from_json(header["plan"]),
-            header["seed"],
-        )
+        self.graph, self.space, self.plan, self.seed = header.graph, header.space, header.plan, header.seed
         self._storage, self._study = storage, study
         self._lease: Lease | None = None
         self._ids: dict[int, int] = {}
@@ -56,22 +50,21 @@ class Ledger:
         self._read()
 
     @classmethod
-    def create(cls, folder: Path, header: Mapping[str, Any], url: str | None = None) -> Ledger:
+    def create(cls, folder: Path, header: StudyHeader, url: str | None = None) -> Ledger:
         """A new study, or the one that is there if it is the same."""
-        wanted, existing = json.loads(json.dumps({**header, "format": FORMAT})), None
-        wanted["graph"]["source"] = with_paths_beside(wanted["graph"]["source"], folder)
+        existing, source = None, header.graph.source
+        source = None if source is None else with_paths_beside(source, folder)
         file = folder / "study.json"
         if file.exists():
             existing = read_study_header(folder)
-            before, now = (_without_source(header) for header in (existing, wanted))
-            different = [name for name in now if before.get(name) != now[name]]
+            before, now = (replace(each, graph=replace(each.graph, source=None)) for each in (existing, header))
+            different = [name for name in header.__struct_fields__ if getattr(before, name) != getattr(now, name)]
             if different:
                 raise ConfigError(
                     f"{folder} holds another study (its {', '.join(different)} differ); choose another --out"
                 )
-            wanted = existing | {
-                "graph": {**existing["graph"], "source": wanted["graph"]["source"] or existing["graph"]["source"]}
-            }
+            source = source or existing.graph.source
+        wanted = replace(header, graph=replace(header.graph, source=source))
         refuse_folder_of_other_kind(folder, "study.json")
         storage = open_storage(folder, url)
         if not file.exists() or wanted != existing:
@@ -88,7 +81,7 @@ class Ledger:
     def _created_or_existing(cls, folder: Path, storage: BaseStorage, url: str | None) -> Ledger:
         header = read_study_header(folder)
         with storage_errors(folder, url), suppress(DuplicatedStudyError):  # it is there, perhaps since this moment
-            storage.create_new_study([StudyDirection.MAXIMIZE], _name(header))
+            storage.create_new_study([StudyDirection.MAXIMIZE], header.name)
         return cls._existing(folder, header, storage, url)
 
     @classmethod
@@ -104,10 +97,10 @@ class Ledger:
         return cls._existing(folder, header, open_storage(folder, url), url)
 
     @classmethod
-    def _existing(cls, folder: Path, header: dict[str, Any], storage: BaseStorage, url: str | None) -> Ledger:
+    def _existing(cls, folder: Path, header: StudyHeader, storage: BaseStorage, url: str | None) -> Ledger:
         with storage_errors(folder, url):
             try:
-                study = storage.get_study_id_from_name(_name(header))
+                study = storage.get_study_id_from_name(header.name)
             except KeyError as error:
                 raise CheckpointError(f"the study of {folder} is not at {storage_location(folder, url)}") from error
             return cls(folder, header, storage, study, url=url)
@@ -115,7 +108,7 @@ class Ledger:
     @property
     def metric(self) -> str:
         """What the study's graph is judged by."""
-        return str(self.header["graph"]["metric"])
+        return self.graph.metric
 
     @contextmanager
     def driven(self) -> Iterator[None]:
@@ -126,7 +119,7 @@ class Ledger:
         if self._url is None:
             yield
             return
-        with leased_study(self._storage, _name(self.header)) as lease:
+        with leased_study(self._storage, self.header.name) as lease:
             self._lease = lease
             self.trials.clear()
             with self._storage_access():
@@ -207,51 +200,3 @@ class Ledger:
         trial.value = reached[max(reached)] if reached else None
         optional(number())(trial.value, "its score")
         return trial
-
-
-def _name(header: Mapping[str, Any]) -> str:
-    """The study's name in its storage, which may hold others of the same graph."""
-    identity = {name: header[name] for name in ("space", "plan", "seed", "first")}
-    identity["graph"] = [header["graph"][name] for name in ("fingerprint", "metric")]
-    return "gpcn-" + hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _without_source(header: Mapping[str, Any]) -> dict[str, Any]:
-    """A header to compare: a study whose graph was moved is still the same study."""
-    graph_record = {name: value for name, value in header["graph"].items() if name != "source"}
-    return {**header, "graph": graph_record, "format": FORMAT}
-
-
-def read_study_header(folder: Path) -> dict[str, Any]:
-    """What the study in `folder` is a study of."""
-    file = folder / "study.json"
-    if not file.is_file():
-        raise CheckpointError(f"{folder} is not a study: it has no study.json; expected a folder written by gpcn tune")
-    header = read_sealed(file, record, "it cannot be used")
-    try:
-        _check_header(header)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, GpcnError) as error:
-        wrong = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise CheckpointError(f"{file} is damaged: {wrong}; it cannot be used") from error
-    return header
-
-
-def _check_header(header: dict[str, Any]) -> None:
-    space, plan, graph_record = Space.from_json(header["space"]), Plan.from_json(header["plan"]), header["graph"]
-    if not space.models or any(not values for choices in space.choices.values() for values in choices.values()):
-        raise ValueError("its space is empty")
-    for model in space.models:
-        space.config(space.point(model, {}))
-    numbers = [plan.size, *(size for rung in plan.rungs for size in (rung.epochs, rung.keep, len(rung.splits)))]
-    whole = all(type(size) is int and size >= 1 for size in numbers)
-    if not plan.rungs or not whole or not all(type(s) is int and s >= 0 for rung in plan.rungs for s in rung.splits):
-        raise ValueError("its plan cannot be followed")
-    count()(header["seed"], "seed")
-    list_of(record)(header["first"], "first")
-    for point in header["first"]:
-        space.config(point)
-    if not all(isinstance(graph_record[name], str) for name in ("name", "fingerprint", "metric")):
-        raise ValueError("it does not say what graph it is about")
-    if graph_record["metric"] not in metric_names():
-        raise ValueError(f"its metric {graph_record['metric']!r} is unknown")
-    SOURCE(graph_record.get("source"), "graph.source")

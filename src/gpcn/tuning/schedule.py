@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from gpcn.errors import ConfigError
+from gpcn.records.reading import Count, Size
 from gpcn.tasks.metrics import oriented_score
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import RULES
@@ -26,16 +27,16 @@ State = Literal["running", "complete", "pruned", "diverged"]
 class Rung:
     """Whoever is here is evaluated on `splits` for at most `epochs`; the best `keep` go on."""
 
-    splits: tuple[int, ...]
-    epochs: int
-    keep: int
+    splits: tuple[Count, ...]
+    epochs: Size
+    keep: Size
 
 
 @dataclass(frozen=True)
 class Plan:
     """`size` configurations a generation, and the rungs they climb."""
 
-    size: int
+    size: Size
     rungs: tuple[Rung, ...]
 
     @classmethod
@@ -52,15 +53,6 @@ class Plan:
             rungs.append(Rung(some, short, second))
         rungs.append(Rung(everything, epochs, 1))
         return cls(size, tuple(rungs))
-
-    def describe(self) -> dict[str, Any]:
-        """For JSON; `from_json` reads it."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, plan: Any) -> Plan:
-        """As `describe` gave it."""
-        return cls(plan["size"], tuple(Rung(tuple(r["splits"]), r["epochs"], r["keep"]) for r in plan["rungs"]))
 
 
 @dataclass

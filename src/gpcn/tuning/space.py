@@ -128,19 +128,6 @@ class Space:
                 point[name] = settings[short] if settings.get(short) in values else values[0]
         return point
 
-    def describe(self) -> dict[str, Any]:
-        """For JSON; `from_json` reads it."""
-        return {"models": list(self.models), "choices": self.choices, "fixed": dict(self.fixed)}
-
-    @classmethod
-    def from_json(cls, space: Mapping[str, Any]) -> Space:
-        """As `describe` gave it."""
-        choices = {
-            model: {name: tuple(values) for name, values in model_choices.items()}
-            for model, model_choices in space["choices"].items()
-        }
-        return cls(tuple(space["models"]), choices, dict(space["fixed"]))
-
     def _dimension(self, model: str, name: str) -> str:
         ranges = {self.choices[other][name] for other in self.models if name in self.choices[other]}
         return name if len(ranges) == 1 else f"{model}:{name}"

@@ -7,14 +7,16 @@ study that was killed, or ran on other machines, makes the same evaluations as o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from gpcn.data.graph_record import GraphSource
 from gpcn.errors import ConfigError
 from gpcn.files.locking import locked_folder
 from gpcn.graph import Graph
+from gpcn.nn.zoo.hyperparameters import Value
 from gpcn.tasks.metrics import find_metric
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import SearchExecutor
@@ -23,48 +25,23 @@ from gpcn.tuning.proposal import propose_point
 from gpcn.tuning.request import StudyRequest
 from gpcn.tuning.schedule import Plan, Trial, next_step
 from gpcn.tuning.space import Space
+from gpcn.tuning.study_header import StudyHeader, study_header
 from gpcn.tuning.tasks import TrialTask
 
 ATTEMPTS = 20  # at a point that was not tried before
 Watch = Callable[[Ledger], None]
 
 
-def study_header(
-    graph: Graph,
-    space: Space,
-    plan: Plan,
-    *,
-    seed: int,
-    source: dict[str, Any] | None,
-    first: Sequence[dict[str, Any]] = (),
-) -> dict[str, Any]:
-    """What a study is a study of; `first` are points to begin with.
-
-    Splits whose validation nodes have no score are refused: no configuration could be chosen by them.
-    """
-    for number in sorted({number for rung in plan.rungs for number in rung.splits}):
-        if number < len(graph.splits):
-            labels, whose = graph.labels[graph.splits[number].val], f"the validation nodes of split {number}"
-            graph.task.check_can_choose(labels, graph.metric, whose)
-    return {
-        "graph": {"name": graph.name, "fingerprint": graph.fingerprint(), "metric": graph.metric, "source": source},
-        "space": space.describe(),
-        "plan": plan.describe(),
-        "seed": seed,
-        "first": list(first),
-    }
-
-
 @contextmanager
 def open_or_create_study(
-    folder: Path, description: Mapping[str, Any], storage: str | None, request: StudyRequest | None = None
+    folder: Path, header: StudyHeader, storage: str | None, request: StudyRequest | None = None
 ) -> Iterator[Ledger]:
     """The study in `folder`, a new one or the one that is there, kept from other drivers meanwhile.
 
     `request` is written down before another driver can be in the way: it says where the study is.
     """
     with locked_folder(folder):
-        ledger = Ledger.create(folder, description, storage)
+        ledger = Ledger.create(folder, header, storage)
         if request is not None:
             request.keep(folder)
         with ledger.driven():
@@ -127,8 +104,8 @@ def _wanted(ledger: Ledger, generation: int, most: int) -> int:
 def _new(ledger: Ledger, past: list[Trial], generation: int) -> Trial:
     """A configuration that was not tried yet, where one is found."""
     number = len(ledger.trials)
-    if number < len(ledger.header["first"]):
-        return ledger.add(number, generation, ledger.header["first"][number])
+    if number < len(ledger.header.first):
+        return ledger.add(number, generation, ledger.header.first[number])
     tried = {trial.config.canonical() for trial in ledger.trials}
 
     def is_new(point: dict[str, Any]) -> bool:
@@ -159,12 +136,12 @@ def tune(
     budget: Budget,
     seed: int = 0,
     storage: str | None = None,
-    source: dict[str, Any] | None = None,
-    first: Sequence[dict[str, Any]] = (),
+    source: GraphSource | None = None,
+    first: Sequence[dict[str, Value]] = (),
     watch: Watch | None = None,
 ) -> Ledger:
     """Start the study in `out`, with the points `first`, or go on with it."""
-    description = study_header(graph, space, plan, seed=seed, source=source, first=first)
-    with open_or_create_study(Path(out), description, storage) as ledger:
+    header = study_header(graph, space, plan, seed=seed, source=source, first=first)
+    with open_or_create_study(Path(out), header, storage) as ledger:
         drive_study(ledger, executor, budget, watch)
     return ledger

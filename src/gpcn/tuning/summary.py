@@ -21,8 +21,8 @@ def describe_study(ledger: Ledger, top: int = 10) -> dict[str, Any]:
     ranking = best(ledger)
     states = [trial.state for trial in ledger.trials]
     return {
-        "graph": ledger.header["graph"]["name"],
-        "metric": ledger.header["graph"]["metric"],
+        "graph": ledger.graph.name,
+        "metric": ledger.graph.metric,
         "models": list(ledger.space.models),
         "space": ledger.space.size(),
         "configurations": len(ledger.trials),

@@ -93,7 +93,7 @@ def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
         "splits": run.finished(),
         "graph": graph.name,
         "classes": list(run.label_names()),
-        "features": run.graph["feature_names"],
+        "features": run.graph.feature_names,
         "inputs": [
             {"name": name, "shape": list(tensor.shape), "type": str(tensor.dtype)} for name, tensor in named.items()
         ],

@@ -20,7 +20,7 @@ from gpcn.training.predictions.drift import measure_drift
 from gpcn.training.predictions.out_of_fold import predict_out_of_fold
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.folders import with_resolved_paths
-from gpcn.training.runs.graph_source import graph_of, graph_of_frames, reload_graph, source_of
+from gpcn.training.runs.graph_source import graph_of, graph_of_frames, reload_graph
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.training import train
 from gpcn.tuning import require_search
@@ -30,7 +30,7 @@ from gpcn.workspace.scores import folder_scores_on_split
 if TYPE_CHECKING:
     from gpcn.tuning.ledger import Ledger
 
-NO_PROFILE = "drift cannot be measured: the run was written by an earlier gpcn, which kept no profile of its graph"
+NO_PROFILE = "drift cannot be measured: the run kept no profile of its graph, which was cut into parts table by table"
 
 
 def open_run(
@@ -248,7 +248,7 @@ class RunFolder:
         if not ranking:
             raise ConfigError(f"no configuration of {self.path} was scored yet; go on with gpcn tune --resume")
         trial, _, rule = ranking[0]
-        source = with_resolved_paths(source_of(study.header["graph"]), self.path)
+        source = study.graph.source and with_resolved_paths(study.graph.source, self.path)
         train(self._graph, with_epoch_rule(trial.config, rule), out=out, splits=splits, jobs=jobs, source=source)
         return RunFolder(out, graph=self._given, nodes=self._given_nodes, mirror=self._mirror)
 
@@ -278,7 +278,7 @@ class RunFolder:
     def _with_drift(self, predictions: Predictions, graph: Graph, splits: list[int] | None) -> Predictions:
         """The same with how far `graph` is from the one trained on, where the run kept enough to tell."""
         judged = self._contents.judged
-        profile = judged[0].graph.get("profile")
+        profile = judged[0].graph.profile
         if profile is None:
             return replace(predictions, notes=(*predictions.notes, NO_PROFILE))
         drift, notes = measure_drift(judged, graph, predictions.probabilities, profile, splits)
@@ -300,4 +300,4 @@ class RunFolder:
         named = (str(self._given) if isinstance(self._given, (str, Path)) else None, self._given_nodes, self._mirror)
         if self.kind != "study":
             return graph_of(self._contents.judged[0], *named, unknown=unknown, moved=True)
-        return reload_graph(source_of(self._study.header["graph"]), self.path, *named, moved=True)
+        return reload_graph(self._study.graph, self.path, *named, moved=True)

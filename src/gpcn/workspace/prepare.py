@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import replace
 
 from gpcn.data import native
 from gpcn.data.apply_split_plan import apply_split_plan
-from gpcn.data.graph_origin import graph_origin
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.load import load
 from gpcn.data.split_plan import SplitPlan, default_split_plan
 from gpcn.data.tables.columns import Columns
@@ -29,12 +30,12 @@ class PreparedGraph:
 
     Args:
         graph: with its splits and metric.
-        source: where it came from; empty for a graph from memory, until `keep_graph` has kept it.
+        source: where it came from; `None` for a graph from memory, until `keep_graph` has kept it.
         notes: decisions that were made while it was split, for people to read.
     """
 
     graph: Graph
-    source: dict[str, Any]
+    source: GraphSource | None
     notes: tuple[str, ...] = ()
 
     def kept_in(self, folder: Path) -> PreparedGraph:
@@ -77,18 +78,15 @@ def prepare(
             shares = f"{plan.train:.0%} of the labelled nodes train, {plan.val:.0%} validate"
             notes = (f"no splits are given: {plan.count} random ones, {shares}",)
     if plan is not None:
-        split = apply_split_plan(loaded, plan, source)
+        split = apply_split_plan(loaded, plan, source or GraphSource())
         notes += split.notes[len(loaded.notes) :]
         loaded = split
     if metric is not None:
         loaded = loaded.with_metric(metric)
-    if source:
-        source |= {} if plan is None else {"splits": plan.to_json()}
-        source |= {} if metric is None else {"metric": metric}
-    return PreparedGraph(loaded, source, notes)
+    return PreparedGraph(loaded, source and replace(source, splits=plan), notes)
 
 
-def keep_graph(graph: Graph, folder: Path) -> dict[str, Any]:
+def keep_graph(graph: Graph, folder: Path) -> GraphSource:
     """Keep a graph that came from no file in `folder`, and say where; another one that is there is refused."""
     file = folder / GRAPH_FILE
     if file.exists():
@@ -101,7 +99,7 @@ def keep_graph(graph: Graph, folder: Path) -> dict[str, Any]:
     else:
         folder.mkdir(parents=True, exist_ok=True)
         native.write(graph, file)
-    return graph_origin(file)
+    return GraphSource.of(file)
 
 
 def _read(
@@ -110,14 +108,14 @@ def _read(
     columns: Columns | None,
     mirror: str | Path | None,
     require_labels: bool,
-) -> tuple[Graph, dict[str, Any]]:
+) -> tuple[Graph, GraphSource | None]:
     if isinstance(graph, Graph):
         for name, given in (("nodes", nodes), ("columns", columns)):
             if given is not None:
                 raise ConfigError(f"{name} goes with a path, and the graph is one already; leave it out")
-        return graph, {}
+        return graph, None
     if not isinstance(graph, (str, Path)):
         raise ConfigError(f"graph is of type {type(graph).__name__}; expected a Graph, a dataset's name or a path")
     table = None if nodes is None else Path(nodes)
     loaded = load(graph, nodes=table, columns=columns, mirror=mirror, require_labels=require_labels)
-    return loaded, graph_origin(graph, table, columns)
+    return loaded, GraphSource.of(graph, table, columns)

@@ -26,7 +26,7 @@ def folder_scores_on_split(judged: Sequence[Run], split: int, graph: Callable[[]
             raise ConfigError(f"split {split} of {judged[0].path} is not finished; finished: {finished}")
         return dict(outcome["result"]["metrics"])
     current, likely = graph(), np.mean([run.predictions(split) for run in judged], axis=0)
-    if current.fingerprint() != judged[0].graph["fingerprint"]:
+    if current.fingerprint() != judged[0].graph.fingerprint:
         raise ConfigError(f"{current.name} has changed since {path} was trained, so it cannot judge; train again")
     parts = {role: getattr(current.splits[split], role) for role in ROLES}
     return {

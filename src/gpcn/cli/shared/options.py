@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpcn.data.graph_origin import graph_origin
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.load import load
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.columns_file import ROLE_OPTIONS, read_columns_file
@@ -126,9 +126,9 @@ class GraphOptions:
         """The graph that these options describe."""
         return load(graph, nodes=self.nodes, columns=self.columns(), mirror=self.mirror, require_labels=require_labels)
 
-    def origin(self, graph: str) -> dict[str, Any]:
+    def origin(self, graph: str) -> GraphSource:
         """Where a graph came from, as data, so that a run can load it again."""
-        return graph_origin(graph, self.nodes, self.columns())
+        return GraphSource.of(graph, self.nodes, self.columns())
 
 
 def option_given_besides(context: typer.Context, allowed: Collection[str]) -> str | None:

@@ -47,9 +47,9 @@ def train_parts(
     where = remote_url(out) or str(out)
     log = step_log(log_format, quiet=log_format is None)
     manifest = fetch_parts_manifest(graph)
-    config = settle_by_origin(config, tables=manifest.graph.get("preparation") is not None)
-    log(f"training {config.model} on {manifest.graph['name']} with {manifest.parts} worker(s)")
-    with training_progress(config.model, str(manifest.graph["metric"])) as bar:
+    config = settle_by_origin(config, tables=manifest.graph.preparation is not None)
+    log(f"training {config.model} on {manifest.graph.name} with {manifest.parts} worker(s)")
+    with training_progress(config.model, manifest.graph.metric) as bar:
         listeners = [bar] if bar is not None else []
         listeners += [] if log_format is None else [logged_epochs(log)]
         result = train_on_cluster(

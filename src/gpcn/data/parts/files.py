@@ -9,16 +9,22 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from gpcn.data.parts.manifest import ADVICE
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import replacing
-from gpcn.files.schema import anything, fields, mapping_of, text
-from gpcn.files.sealed import FORMAT, check_file, file_digest, read_sealed, write_sealed
+from gpcn.files.sealed import check_file, file_digest, read_record, write_sealed
 
 FILE = "part.json"
 BATCH = 1 << 20  # rows
-_check = fields({"format": anything, "owner": text, "files": mapping_of(text)})
+
+
+class PartRecord(Struct, frozen=True):
+    """`part.json`: whose part it is, and the checksums of its files."""
+
+    owner: str
+    files: dict[str, str]
 
 
 def write_part(folder: Path, tables: Mapping[str, pa.Table], owner: str) -> dict[str, str]:
@@ -37,7 +43,7 @@ def write_part_table(file: Path, table: pa.Table) -> None:
 def seal_part(folder: Path, names: list[str], owner: str) -> dict[str, str]:
     """Say that the files `names` in `folder` are all there are; the checksum of each."""
     digests = {name: file_digest(folder / name) for name in names}
-    write_sealed(folder / FILE, {"format": FORMAT, "owner": owner, "files": digests})
+    write_sealed(folder / FILE, PartRecord(owner, digests))
     return digests
 
 
@@ -57,10 +63,10 @@ def part_digests(folder: Path, owner: str) -> dict[str, str] | None:
     if not (folder / FILE).is_file():
         return None
     try:
-        payload = read_sealed(folder / FILE, _check, ADVICE)
+        record = read_record(folder / FILE, PartRecord, ADVICE)
     except CheckpointError:
         return None
-    return dict(payload["files"]) if payload["owner"] == owner else None
+    return record.files if record.owner == owner else None
 
 
 def read_part_table(folder: Path, name: str, digests: Mapping[str, str]) -> pa.Table:

@@ -76,7 +76,7 @@ class PartData:
     def _read(cls, folder: Path, manifest: Manifest, part: int) -> PartData:
         digests = manifest.files[part]
         start, stop = manifest.offsets[part], manifest.offsets[part + 1]
-        total, width = manifest.offsets[-1], int(manifest.graph["features"])
+        total, width = manifest.offsets[-1], manifest.graph.features
 
         def rows(name: str) -> Rows:
             outgoing = _read_matrix(folder, f"{name}-out", digests, (start, stop), total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,27 +11,18 @@ from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.reordered_graph import reordered_graph
 from gpcn.data.parts.tables import PartData
 from gpcn.graph import Graph, Split
-from gpcn.preparation.preparation import Preparation
 from gpcn.utils import machine_memory
 
 
 def read_whole(root: Path) -> Graph:
     """The graph whose parts are in `root`."""
     manifest = Manifest.read(root)
-    graph_record = manifest.graph
-    dense = 0 if manifest.sparse_features else int(graph_record["nodes"]) * int(graph_record["features"])
+    about = manifest.graph
+    dense = 0 if manifest.sparse_features else about.nodes * about.features
     needed = 4 * dense + 16 * manifest.links
     machine_memory.require_memory(needed, f"the graph in {root}", "train it by parts with gpcn train --engine ray")
     parts = [PartData.read(root, manifest, number) for number in range(manifest.parts)]
     features = [part.features for part in parts]
-    preparation = graph_record.get("preparation")
-    fields: dict[str, Any] = {
-        "name": graph_record["name"],
-        "metric": graph_record["metric"],
-        "label_names": graph_record.get("label_names"),
-        "feature_names": graph_record.get("feature_names"),
-        "preparation": None if preparation is None else Preparation.from_json(preparation, str(root)),
-    }
     whole = Graph(
         adjacency=sp.vstack([part.links[0] for part in parts], format="csr"),
         relations={
@@ -45,7 +35,11 @@ def read_whole(root: Path) -> Graph:
             for number in range(manifest.splits)
         ),
         node_ids=[name for part in parts for name in part.node_ids or ()] if manifest.named_nodes else None,
-        **fields,
+        name=about.name,
+        metric=about.metric,
+        label_names=about.label_names,
+        feature_names=about.feature_names,
+        preparation=about.preparation,
     )
     positions = [part.positions for part in parts if part.positions is not None]
     return reordered_graph(whole, np.argsort(np.concatenate(positions))) if positions else whole

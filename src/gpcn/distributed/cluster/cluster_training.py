@@ -99,7 +99,7 @@ def check_part_split_numbers(manifest: Manifest, splits: Sequence[int] | None) -
     """The numbers of the splits that are meant, all of them by default."""
     numbers = list(range(manifest.splits)) if splits is None else sorted(set(splits))
     if not manifest.splits:
-        raise ConfigError(f"{manifest.graph['name']} has no splits; cut it anew with gpcn shard --random-splits 5")
+        raise ConfigError(f"{manifest.graph.name} has no splits; cut it anew with gpcn shard --random-splits 5")
     for number in numbers:
         if not 0 <= number < manifest.splits:
             raise ConfigError(f"there is no split {number}; the graph has splits 0 to {manifest.splits - 1}")

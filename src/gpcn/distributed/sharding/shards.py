@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import scipy.sparse as sp
 
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.parts.files import write_part
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.reordered_graph import reordered_graph
@@ -29,7 +29,7 @@ def shard(
     out: str | Path,
     parts: int,
     *,
-    source: dict[str, Any] | None = None,
+    source: GraphSource | None = None,
     progress: Progress | None = None,
     order: str = "kept",
     report_order: Callable[[PartOrder], None] | None = None,
@@ -47,33 +47,30 @@ def shard(
         report_order: called with the order.
         log: called with a sentence per step.
     """
-    graph_record = json.loads(json.dumps(describe_graph(graph, source) | {"profile": profile_of(graph)}))
-    directed = bool(graph_record["directed"])
+    about = describe_graph(graph, source, profile_of(graph))
     nodes = part_order(graph, parts, order)
     offsets, graph = nodes.offsets, reordered_graph(graph, nodes.positions)
     if report_order is not None:
         report_order(nodes)
     owner = hashlib.sha256(
-        json.dumps(
-            [graph_record["fingerprint"], graph_record["names"], graph.metric, offsets.tolist(), nodes.name]
-        ).encode()
+        json.dumps([about.fingerprint, about.names, graph.metric, offsets.tolist(), nodes.name]).encode()
     ).hexdigest()
     storage, digests = part_storage(out), []
     matrices = {"": graph.adjacency, **graph.relations}
-    turned = {name: sp.csr_array(matrix.T) for name, matrix in matrices.items()} if directed else matrices
+    turned = {name: sp.csr_array(matrix.T) for name, matrix in matrices.items()} if about.directed else matrices
     with storage.opened():
         for number in range(parts):
             files = storage.finished(number, owner)
             log(f"part {number + 1} of {parts} is {'written now' if files is None else 'there already'}")
             if files is None:
                 part = _part(graph, turned, nodes, number)
-                files = write_part(part_folder(storage.folder, number), part.tables(directed), owner)
+                files = write_part(part_folder(storage.folder, number), part.tables(about.directed), owner)
                 storage.keep(number)
             digests.append(files)
             if progress is not None:
                 progress(number + 1, parts)
         manifest = Manifest(
-            graph=graph_record,
+            graph=about,
             links=int(graph.adjacency.nnz),
             sparse_features=graph.has_sparse_features,
             splits=len(graph.splits),

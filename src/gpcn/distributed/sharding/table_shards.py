@@ -13,11 +13,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from gpcn.data.graph_record import GraphRecord, GraphSource
 from gpcn.data.parts.files import seal_part, write_part_table
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.tables import feature_table
@@ -48,7 +48,7 @@ def shard_tables(
     parts: int,
     *,
     memory: str = "4GB",
-    source: dict[str, Any] | None = None,
+    source: GraphSource | None = None,
     metric: str | None = None,
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda text: None,
@@ -105,9 +105,7 @@ def _owner(tables: Tables, parts: int) -> str:
     return hashlib.sha256(json.dumps([files, asdict(tables.columns), tables.name, parts]).encode()).hexdigest()
 
 
-def _write(
-    sharding: _Sharding, source: dict[str, Any] | None, metric: str | None, progress: Progress | None
-) -> Manifest:
+def _write(sharding: _Sharding, source: GraphSource | None, metric: str | None, progress: Progress | None) -> Manifest:
     database = sharding.database
     columns = resolve_columns(sharding.tables)
     done = "are joined already" if database.has("links") else "are joined now"
@@ -136,23 +134,23 @@ def _write(
             progress(number + 1, sharding.parts)
     labels = np.repeat(np.arange(counts.size), counts)
     feature_names = preparation.feature_names
-    graph_record = {
-        "name": sharding.tables.name,
-        "metric": find_metric(metric or default_metric(labels, label_names)[0]).name,
-        "fingerprint": hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
-        "nodes": int(offsets[-1]),
-        "features": len(feature_names),
-        "classes": len(label_names),
-        "positive": positive_class(labels, len(label_names)),
-        "label_names": label_names,
-        "feature_names": feature_names,
-        "directed": directed,
-        "relations": [],
-        "preparation": preparation.to_json(),
-        "source": source,
-    }
+    record = GraphRecord(
+        name=sharding.tables.name,
+        metric=find_metric(metric or default_metric(labels, label_names)[0]).name,
+        fingerprint=hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
+        nodes=int(offsets[-1]),
+        features=len(feature_names),
+        classes=len(label_names),
+        positive=positive_class(labels, len(label_names)),
+        label_names=tuple(label_names),
+        feature_names=tuple(feature_names),
+        directed=directed,
+        relations=(),
+        preparation=preparation,
+        source=source,
+    )
     return Manifest(
-        graph=json.loads(json.dumps(graph_record)),
+        graph=record,
         links=int(database.rows("SELECT count(*) FROM links")[0][0]),
         sparse_features=sparse,
         splits=len(columns.splits or ()),

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from gpcn.data.graph_record import FeatureRanges, GraphProfile
 from gpcn.graph import Graph
-from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.text_encoders import Levels
 from gpcn.training.predictions.fitted import match_trained_features
 from gpcn.training.runs.profile import degree_counts
@@ -30,7 +30,7 @@ def measure_drift(
     runs: Sequence[Run],
     graph: Graph,
     probabilities: npt.NDArray[np.float64],
-    profile: Mapping[str, Any],
+    profile: GraphProfile,
     splits: Sequence[int] | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """What differs between `graph` and the one that `runs` were trained on, and sentences about what is notable.
@@ -50,10 +50,10 @@ def measure_drift(
     """
     run, (matched, _) = runs[0], match_trained_features(runs[0], graph)
     unseen = _unseen_levels(run, matched)
-    outside = None if profile["features"] is None else _outside(run, matched, profile["features"])
-    links = {"before": list(profile["degrees"]), "now": degree_counts(graph).tolist()}
+    outside = None if profile.features is None else _outside(run, matched, profile.features)
+    links = {"before": list(profile.degrees), "now": degree_counts(graph).tolist()}
     degrees = stability_index(links["before"], links["now"])
-    labels = np.asarray(profile["classes"], dtype=np.float64)
+    labels = np.asarray(profile.classes, dtype=np.float64)
     then, now = _predicted_before(runs, splits), probabilities.mean(axis=0) if len(probabilities) else None
     classes: dict[str, Any] = {"index": None if now is None else stability_index(then, now)}
     shares = {"labels": labels / max(1.0, labels.sum()), "predicted_before": then, "predicted_now": now}
@@ -84,12 +84,12 @@ def _predicted_before(runs: Sequence[Run], splits: Sequence[int] | None) -> npt.
 
 def _unseen_levels(run: Run, graph: Graph) -> dict[str, float]:
     """For each column of categories, the share of nodes with a value that training did not have, if any."""
-    payload, names = run.graph.get("preparation"), run.graph["feature_names"]
-    if payload is None or names is None:
+    preparation, names = run.graph.preparation, run.graph.feature_names
+    if preparation is None or names is None:
         return {}
     index = {name: number for number, name in enumerate(names)}
     shares = {}
-    for column in Preparation.from_json(payload, str(run.path)).columns:
+    for column in preparation.columns:
         if not isinstance(column.encoder, Levels) or column.encoder.other:  # there, new levels join the rare ones
             continue
         numbers = [index[name] for name in column.encoder.names if name in index]
@@ -100,9 +100,9 @@ def _unseen_levels(run: Run, graph: Graph) -> dict[str, float]:
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
-def _outside(run: Run, graph: Graph, ranges: Mapping[str, Sequence[float]]) -> dict[str, float]:
+def _outside(run: Run, graph: Graph, ranges: FeatureRanges) -> dict[str, float]:
     """For each feature, the share of nodes below or above all of the training graph, where there are any."""
-    low, high = np.asarray(ranges["low"]), np.asarray(ranges["high"])
+    low, high = np.asarray(ranges.low), np.asarray(ranges.high)
     slack = 1e-5 * (1e-6 + np.maximum(abs(low), abs(high)))  # ranges are kept to seven digits
     entries = sp.coo_array(graph.features)  # what is not stored is 0
     beyond = (entries.data < (low - slack)[entries.col]) | (entries.data > (high + slack)[entries.col])
@@ -110,7 +110,7 @@ def _outside(run: Run, graph: Graph, ranges: Mapping[str, Sequence[float]]) -> d
     stored = np.bincount(entries.col, minlength=graph.num_features)
     zero_is_new = (low - slack > 0) | (high + slack < 0)
     counts = counts + np.where(zero_is_new, graph.num_nodes - stored, 0)
-    names = run.graph["feature_names"]
+    names = run.graph.feature_names
     return {
         f"feature {number}" if names is None else names[number]: round(float(counts[number]) / graph.num_nodes, 6)
         for number in np.argsort(-counts, kind="stable")

@@ -69,12 +69,12 @@ class Fitted:
 
 def match_trained_features(run: Run, graph: Graph) -> tuple[Graph, list[str]]:
     """`graph` with the columns the run was trained on, matched by name where both have names."""
-    trained, given = run.graph["feature_names"], graph.feature_names
+    trained, given = run.graph.feature_names, graph.feature_names
     other = _prepared_otherwise(run, graph)
     if trained is None or given is None:
-        if graph.num_features != run.graph["features"]:
+        if graph.num_features != run.graph.features:
             raise DataError(
-                f"{graph.name} has {graph.num_features} features; the run was trained on {run.graph['features']}, and "
+                f"{graph.name} has {graph.num_features} features; the run was trained on {run.graph.features}, and "
                 "there are no names to match them by"
             )
         return graph, other
@@ -122,13 +122,10 @@ def match_trained_relations(graph: Graph, trained: tuple[str, ...], *, noted: bo
 
 def _prepared_otherwise(run: Run, graph: Graph) -> list[str]:
     """A note where the graph's columns were encoded by another fit than the run's, so that scales may differ."""
-    payload = run.graph.get("preparation")
-    if payload is None or graph.preparation is None:
+    if run.graph.preparation is None or graph.preparation is None:
         return []
-    states = [
-        {column["name"]: (column["role"], column["state"]) for column in columns}
-        for columns in (payload["columns"], json.loads(json.dumps(graph.preparation.to_json()["columns"])))
-    ]
+    prepared = (json.loads(json.dumps(each.to_json())) for each in (run.graph.preparation, graph.preparation))
+    states = [{column["name"]: (column["role"], column["state"]) for column in each["columns"]} for each in prepared]
     if states[0] == states[1]:
         return []
     return ["the columns were prepared apart from those trained on, so scales may differ; give the tables instead"]
@@ -136,7 +133,7 @@ def _prepared_otherwise(run: Run, graph: Graph) -> list[str]:
 
 def _training_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
     """For each node of `graph` its position in the training graph, or -1."""
-    trained, count = run.node_ids(), int(run.graph["nodes"])
+    trained, count = run.node_ids(), run.graph.nodes
     if trained is not None or graph.node_ids is not None:  # where one side has no names, positions stand for them
         row_of = {name: number for number, name in enumerate(trained or map(str, range(count)))}
         node_ids = graph.node_ids or map(str, range(graph.num_nodes))
@@ -153,7 +150,7 @@ def _training_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
 
 def per_node_names(run: Run) -> set[str]:
     """The tensors with a row per node: those that grow when a node is added, and the training labels."""
-    sizes: dict[str, Any] = {"in_channels": int(run.graph["features"]), "out_channels": int(run.graph["classes"])}
+    sizes: dict[str, Any] = {"in_channels": run.graph.features, "out_channels": run.graph.classes}
     structure = run.structure()
     sizes |= {"directed": structure.directed, "relations": structure.relations, **run.config.hyperparameters}
     with drawing_from(torch.Generator()):

@@ -18,10 +18,10 @@ def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[i
 
     A node that is a test node in several splits has the mean of theirs, one that never is is left out.
     """
-    total = np.zeros((graph.num_nodes, int(runs[0].graph["classes"])))
+    total = np.zeros((graph.num_nodes, runs[0].graph.classes))
     times_tested = np.zeros(graph.num_nodes, dtype=np.int64)
     for run in runs:
-        if graph.fingerprint() != run.graph.get("fingerprint"):
+        if graph.fingerprint() != run.graph.fingerprint:
             raise ConfigError(
                 f"{graph.name} has changed since {run.path} was trained, so its test nodes are not known; train again, "
                 "or predict without --out-of-fold"

@@ -118,7 +118,7 @@ def predict(
         raise CheckpointError(f"{run.path} has no finished split; run the same gpcn train command to finish it")
     fitted = Fitted.of(run, graph)
     graph, training_rows, notes = fitted.graph, fitted.training_rows, list(fitted.notes)
-    total = np.zeros((graph.num_nodes, int(run.graph["classes"])))
+    total = np.zeros((graph.num_nodes, run.graph.classes))
     for number in numbers:
         total += _probabilities(fitted, number)
     new = training_rows == UNKNOWN
@@ -126,7 +126,7 @@ def predict(
     wanted &= (graph.labels == UNKNOWN) | (not only_unlabelled)
     wanted &= new | (not only_new)
     nodes = np.flatnonzero(wanted)
-    vanished = int(run.graph["nodes"]) - np.unique(training_rows[~new]).size
+    vanished = run.graph.nodes - np.unique(training_rows[~new]).size
     touching = np.asarray((fitted.problem.adjacency.links @ new.astype(np.float32)) > 0)
     if vanished:
         notes.append(f"{vanished:,} node(s) trained on are not in this graph any more")

@@ -53,7 +53,7 @@ def read_threshold(text: str) -> ThresholdRule:
 
 def check_two_classes(run: Run) -> None:
     """Refuse a run of more than two classes."""
-    classes = int(run.graph["classes"])
+    classes = run.graph.classes
     if classes != 2:
         raise ConfigError(
             f"--threshold is for two classes, and {run.path} has {classes}; leave it out to have the most probable one"
@@ -108,7 +108,7 @@ def validation_nodes(
     `graph` must be the one trained on, and the probabilities are those kept in training: no test node is looked at.
     """
     run = runs[0]
-    if graph.fingerprint() != run.graph["fingerprint"]:
+    if graph.fingerprint() != run.graph.fingerprint:
         raise ConfigError(
             f"the graph of {run.path} has changed since training, so its validation nodes cannot choose; give "
             "--threshold a number"

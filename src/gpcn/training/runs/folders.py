@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
+from msgspec.structs import replace
+
+from gpcn.data.graph_record import GraphSource
 from gpcn.data.object_storage import remote_url
 from gpcn.errors import ConfigError
 
@@ -34,33 +36,24 @@ def runs_in(folder: Path) -> list[Path]:
     return sorted(inner for inner in folder.iterdir() if is_run(inner)) if folder.is_dir() else []
 
 
-def with_paths_beside(source: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
-    """`source` with where its files lie as seen from `folder`, which stays true when both are moved together."""
-    if source is None:
-        return None
+def with_paths_beside(source: GraphSource, folder: Path) -> GraphSource:
+    """Return `source` with where its files lie as seen from `folder`, which stays true when both are moved together."""
     current = with_resolved_paths(source, folder)
-    beside = {
-        key: os.path.relpath(current[key], folder.resolve())
-        for key in ("graph", "nodes")
-        if isinstance(current.get(key), str) and Path(current[key]).is_absolute()
-    }
-    return {**current, "beside": beside}
+    files = {name: file for name, file in current.files().items() if Path(file).is_absolute()}
+    return replace(current, beside={name: os.path.relpath(file, folder.resolve()) for name, file in files.items()})
 
 
-def with_resolved_paths(source: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`source` with the paths that hold now: where a file is missing, the one at the same path relative to `folder`.
+def with_resolved_paths(source: GraphSource, folder: Path) -> GraphSource:
+    """Return `source` with the paths that hold now: for a missing file the one at the same path relative to `folder`.
 
     What `source` names far from `folder` is not looked at: a share of another machine would be asked for it.
     """
-    beside = source.get("beside") or {}
-    moved = {
-        key: str((folder / beside[key]).resolve())
-        for key in ("graph", "nodes")
-        if key in beside
-        and not _is_at_hand(str(source.get(key)), folder)
-        and _is_at_hand(str(folder / beside[key]), folder)
-    }
-    return {**source, **moved}
+    found = source.files()
+    for name in found.keys() & (source.beside or {}).keys():
+        moved = folder / (source.beside or {})[name]
+        if not _is_at_hand(found[name], folder) and _is_at_hand(str(moved), folder):
+            found[name] = str(moved.resolve())
+    return replace(source, **found)
 
 
 def lies_beside(location: str, folder: Path) -> bool:

@@ -7,23 +7,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.data.graph_record import FeatureRanges, GraphProfile
 from gpcn.graph import Graph
 from gpcn.utils.types import FloatMatrix, SparseMatrix
 
 MOST_FEATURES = 5000  # bags of words have more, their ranges say little, and config.json stays small
 
 
-def profile_of(graph: Graph) -> dict[str, Any]:
-    """Degrees, labels and, of at most 5,000 features, range and mean; plain data.
-
-    `degrees` counts the nodes with 0, 1, 2-3, 4-7, ... links, in either direction; `classes` the labels of each class.
-    """
+def profile_of(graph: Graph) -> GraphProfile:
+    """Return degrees, labels and, of at most 5,000 features, range and mean."""
     few = 0 < graph.num_features <= MOST_FEATURES
-    return {
-        "degrees": degree_counts(graph).tolist(),
-        "classes": np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes).tolist(),
-        "features": _ranges(graph.features) if few else None,
-    }
+    classes = np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes)
+    return GraphProfile(
+        degrees=tuple(degree_counts(graph).tolist()),
+        classes=tuple(classes.tolist()),
+        features=_ranges(graph.features) if few else None,
+    )
 
 
 def degree_counts(graph: Graph) -> npt.NDArray[np.int64]:
@@ -34,10 +33,10 @@ def degree_counts(graph: Graph) -> npt.NDArray[np.int64]:
     return np.bincount(np.ceil(np.log2(links + 1)).astype(np.int64))
 
 
-def _ranges(features: FloatMatrix | SparseMatrix) -> dict[str, list[float]]:
+def _ranges(features: FloatMatrix | SparseMatrix) -> FeatureRanges:
     low, high = (_dense(getattr(features, extreme)(axis=0)) for extreme in ("min", "max"))
-    columns = {"low": low, "high": high, "mean": np.asarray(features.mean(axis=0), dtype=np.float64).ravel()}
-    return {name: [float(f"{value:.7g}") for value in numbers] for name, numbers in columns.items()}
+    mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
+    return FeatureRanges(*(tuple(float(f"{value:.7g}") for value in numbers) for numbers in (low, high, mean)))
 
 
 def _dense(row: Any) -> npt.NDArray[np.float64]:

@@ -1,57 +1,43 @@
-"""What the JSON files of a run must look like."""
+"""Records of a run and of tensors, as their JSON files hold them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gpcn.data.graph_record import check_graph_record
-from gpcn.files.schema import anything, count, fields, list_of, mapping_of, number, optional, record, text
-from gpcn.tasks.metrics import metric_names
-from gpcn.utils.types import ROLES
+from msgspec import Struct
 
-_share = optional(number())
-_digests = mapping_of(text)
+from gpcn.data.graph_record import GraphRecord
+from gpcn.nn.zoo.hyperparameters import Value
+from gpcn.training.config import TrainConfig
 
 
-def check_run_record(payload: Any, where: str) -> None:
+class ConfigRecord(Struct, frozen=True):
+    """A whole configuration: no field may be missing, which `TrainConfig` has defaults for."""
+
+    model: str
+    hyperparameters: dict[str, Value]
+    training: dict[str, Value]
+    seed: int
+
+    def settled(self) -> TrainConfig:
+        """Return the configuration, checked."""
+        return TrainConfig(
+            model=self.model, hyperparameters=self.hyperparameters, training=self.training, seed=self.seed
+        )
+
+
+class RunRecord(Struct, frozen=True):
     """`config.json`: configuration, graph, and the checksums of the files beside it."""
-    fields({"format": anything, "config": record, "graph": check_graph_record, "files": _digests})(payload, where)
+
+    config: ConfigRecord
+    graph: GraphRecord
+    files: dict[str, str]
 
 
-def check_result_record(payload: Any, where: str) -> None:
-    """A split's `result.json`: whose it is, its scores, and the checksums of the files beside it."""
-    fields({"owner": text, "result": fields({"metrics": fields(dict.fromkeys(ROLES, record))})})(payload, where)
-    support = payload["result"]["metrics"]["test"].get("support")
-    classes = len(support) if isinstance(support, list) else 0
-    scores = dict.fromkeys(("test", "val", "train"), _share)
-    by_class = list_of(count(), classes)
-    part = fields(
-        {
-            "score": _share,
-            "support": by_class,
-            "confusion": list_of(by_class, classes),
-            "precision": list_of(_share, classes),
-            "recall": list_of(_share, classes),
-        },
-        dict.fromkeys((*metric_names(), "macro_f1", "calibration_error"), _share),
-    )
-    result = fields(
-        {
-            **scores,
-            **dict.fromkeys(("split", "seed", "epochs", "best_epoch", "parameters"), count()),
-            "seconds": number(0),
-            "coefficients": optional(list_of(_share)),
-            "mix": _share,
-            "metrics": fields(dict.fromkeys(ROLES, part)),
-        }
-    )
-    fields({"owner": text, "result": result, "files": _digests})(payload, where)
+class TensorRecord(Struct, frozen=True):
+    """The file that names the tensors of a checkpoint or model, whose they are, and what is kept beside them."""
 
-
-METADATA = "metadata"
-
-
-def check_tensor_header(payload: Any, where: str) -> None:
-    """The file that names the tensors of a checkpoint or model, with `metadata` beside them."""
-    header = {"format": anything, "owner": text, "tensors": text, "sha256": text, METADATA: record}
-    fields(header)(payload, where)
+    owner: str
+    tensors: str
+    sha256: str
+    metadata: dict[str, Any]

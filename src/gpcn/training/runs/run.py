@@ -23,13 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpcn.data.archives import read_npz
+from gpcn.data.graph_record import GraphRecord
 from gpcn.data.packed_text import read_node_ids
 from gpcn.errors import CheckpointError, GpcnError
-from gpcn.files.sealed import check_file, read_sealed
+from gpcn.files.sealed import check_file, read_record
 from gpcn.tasks.classification import Classification
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
-from gpcn.training.runs.records import check_run_record
+from gpcn.training.runs.records import RunRecord
 from gpcn.training.runs.split_run import read_split_outcome, split_key
 from gpcn.training.scores.evaluation import summarize
 
@@ -40,7 +41,7 @@ class Run:
 
     path: Path
     config: TrainConfig
-    graph: dict[str, Any]
+    graph: GraphRecord
     files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -52,18 +53,18 @@ class Run:
             raise CheckpointError(
                 f"{path} is not a run: it has no config.json; expected a folder written by gpcn train"
             )
-        payload = read_sealed(file, check_run_record, "it cannot be used")
+        record = read_record(file, RunRecord, "it cannot be used")
         try:
-            config = TrainConfig.from_json(payload["config"])
-        except (GpcnError, ValueError, TypeError, OverflowError, RecursionError) as error:
+            config = record.config.settled()
+        except (GpcnError, ValueError, TypeError, OverflowError) as error:
             raise CheckpointError(f"{file} is damaged: {error}; it cannot be used") from error
-        return cls(path, config, payload["graph"], payload["files"])
+        return cls(path, config, record.graph, record.files)
 
     @property
     def identity(self) -> str:
         """The graph that its files belong to: what models see of it and, where it was whole, all its names."""
-        fingerprint, names = self.graph["fingerprint"], self.graph.get("names")
-        return str(fingerprint) if names is None else f"{fingerprint}|{names}"
+        fingerprint, names = self.graph.fingerprint, self.graph.names
+        return fingerprint if names is None else f"{fingerprint}|{names}"
 
     def folder(self, number: int) -> Path:
         """Where split `number` lives."""
@@ -92,7 +93,7 @@ class Run:
         if outcome is None:
             return None
         classes = len(outcome["result"]["metrics"]["test"]["support"])
-        if outcome["result"]["split"] != number or classes != self.graph["classes"]:
+        if outcome["result"]["split"] != number or classes != self.graph.classes:
             raise CheckpointError(
                 f"{self.folder(number) / 'result.json'} is damaged: it is about split {outcome['result']['split']} and "
                 f"{classes} classes; delete {self.folder(number)} to run that split again"
@@ -114,19 +115,18 @@ class Run:
         """The probabilities of all nodes that were kept of split `number`, `[N, C]`."""
         file = self.split_file(number, "predictions.npz")
         stored = read_npz(file, str(file)).get("probabilities")
-        shape = (self.graph["nodes"], self.graph["classes"])
+        shape = (self.graph.nodes, self.graph.classes)
         if stored is None or stored.shape != shape or stored.dtype.kind != "f" or not np.isfinite(stored).all():
             raise CheckpointError(f"{file} is damaged; delete {file.parent} to run that split again")
         return np.asarray(stored, dtype=np.float64)
 
     def positive(self) -> int | None:
         """Return of two classes the rarer one, which thresholds are about; `None` with more classes."""
-        positive: int | None = self.graph["positive"]
-        return positive
+        return self.graph.positive
 
     def task(self) -> Classification:
         """What was asked of the nodes."""
-        return Classification(int(self.graph["classes"]), self.positive())
+        return Classification(self.graph.classes, self.graph.positive)
 
     def node_ids(self) -> list[str] | None:
         """The names of the nodes trained on, where they had any."""
@@ -135,27 +135,27 @@ class Run:
             return None
         check_file(file, self.files["node_ids.npz"], "it cannot be used")
         names = read_node_ids(file)
-        if len(names) != self.graph["nodes"]:
-            raise CheckpointError(f"{file} is damaged: it does not name {self.graph['nodes']} nodes; it cannot be used")
+        if len(names) != self.graph.nodes:
+            raise CheckpointError(f"{file} is damaged: it does not name {self.graph.nodes} nodes; it cannot be used")
         return names
 
     def structure(self) -> Structure:
         """Return what kinds of links were trained on."""
-        return Structure(self.graph["directed"], tuple(self.graph["relations"]))
+        return Structure(self.graph.directed, self.graph.relations)
 
     def label_names(self) -> tuple[str, ...]:
         """The names of the classes; their numbers where they have none."""
-        return tuple(self.graph["label_names"] or (str(number) for number in range(int(self.graph["classes"]))))
+        return self.graph.class_names
 
 
-def summarize_run(config: TrainConfig, graph_record: dict[str, Any], splits: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize_run(config: TrainConfig, graph_record: GraphRecord, splits: list[dict[str, Any]]) -> dict[str, Any]:
     """Mean and deviation over splits, every single value kept."""
     test_mean, test_std = summarize([split["test"] for split in splits])
     val_mean, _ = summarize([split["val"] for split in splits])
     return {
-        "graph": graph_record["name"],
+        "graph": graph_record.name,
         "model": config.model,
-        "metric": graph_record["metric"],
+        "metric": graph_record.metric,
         "test_mean": test_mean,
         "test_std": test_std,
         "val_mean": val_mean,

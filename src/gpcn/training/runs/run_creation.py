@@ -13,39 +13,43 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace as with_fields
 
+from gpcn.data.graph_record import GraphProfile, GraphRecord, GraphSource
 from gpcn.data.packed_text import write_node_ids
 from gpcn.errors import ConfigError
 from gpcn.files.atomic import write_json
-from gpcn.files.sealed import FORMAT, file_digest, write_sealed
+from gpcn.files.sealed import file_digest, write_sealed
 from gpcn.graph import Graph
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
 from gpcn.training.runs.profile import profile_of
+from gpcn.training.runs.records import ConfigRecord, RunRecord
 from gpcn.training.runs.run import Run
 
 
-def describe_graph(graph: Graph, source: dict[str, Any] | None) -> dict[str, Any]:
-    """What a run must know of its graph."""
+def describe_graph(graph: Graph, source: GraphSource | None = None, profile: GraphProfile | None = None) -> GraphRecord:
+    """Return what is kept of `graph`."""
     structure = Structure.of(graph)
-    return {
-        "name": graph.name,
-        "metric": graph.metric,
-        "fingerprint": graph.fingerprint(),
-        "names": graph_names_digest(graph),
-        "nodes": graph.num_nodes,
-        "features": graph.num_features,
-        "classes": graph.num_classes,
-        "positive": graph.positive,
-        "label_names": graph.label_names,
-        "feature_names": graph.feature_names,
-        "directed": structure.directed,
-        "relations": list(structure.relations),
-        "preparation": graph.preparation.to_json() if graph.preparation else None,
-        "source": source,
-    }
+    return GraphRecord(
+        name=graph.name,
+        metric=graph.metric,
+        fingerprint=graph.fingerprint(),
+        names=graph_names_digest(graph),
+        nodes=graph.num_nodes,
+        features=graph.num_features,
+        classes=graph.num_classes,
+        positive=graph.positive,
+        label_names=None if graph.label_names is None else tuple(graph.label_names),
+        feature_names=None if graph.feature_names is None else tuple(graph.feature_names),
+        directed=structure.directed,
+        relations=structure.relations,
+        preparation=graph.preparation,
+        source=source,
+        profile=profile,
+    )
 
 
 def graph_names_digest(graph: Graph) -> str:
@@ -54,7 +58,7 @@ def graph_names_digest(graph: Graph) -> str:
     return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
-def open_or_create_run(path: Path, graph: Graph, config: TrainConfig, source: dict[str, Any] | None) -> Run:
+def open_or_create_run(path: Path, graph: Graph, config: TrainConfig, source: GraphSource | None) -> Run:
     """The run in `path`, checked to be of this graph and configuration; a new one where there is none."""
     refuse_folder_of_other_kind(path, "config.json")
     if (path / "config.json").exists():
@@ -65,14 +69,14 @@ def open_or_create_run(path: Path, graph: Graph, config: TrainConfig, source: di
         _check_same_graph(run, graph)
         _tidy(path)
         return _moved(run, source)
-    described = describe_graph(graph, with_paths_beside(source, path)) | {"profile": profile_of(graph)}
-    return create_run(path, config, json.loads(json.dumps(described)), graph.node_ids)
+    beside = None if source is None else with_paths_beside(source, path)
+    return create_run(path, config, describe_graph(graph, beside, profile_of(graph)), graph.node_ids)
 
 
 def create_run(
-    path: Path, config: TrainConfig, graph_record: dict[str, Any], node_ids: Sequence[str] | None = None
+    path: Path, config: TrainConfig, graph_record: GraphRecord, node_ids: Sequence[str] | None = None
 ) -> Run:
-    """A new run of the graph that `graph_record` describes."""
+    """Return a new run of the graph that `graph_record` describes."""
     write_json(path / "environment.json", _environment())
     (path / "node_ids.npz").unlink(missing_ok=True)  # of a run that was killed before it began
     if node_ids is not None:
@@ -92,14 +96,13 @@ def add_node_names(run: Run, node_ids: Sequence[str]) -> Run:
 
 
 def _check_same_graph(run: Run, graph: Graph) -> None:
-    graph_record = json.loads(json.dumps(describe_graph(graph, None)))
-    if any(run.graph.get(key) != graph_record[key] for key in ("fingerprint", "metric", "classes", "features")):
+    before, now = run.graph, describe_graph(graph)
+    if any(getattr(before, key) != getattr(now, key) for key in ("fingerprint", "metric", "classes", "features")):
         raise ConfigError(f"{run.path} was trained on another graph than this {graph.name}; choose another --out")
-    ids = None if graph.node_ids is None else list(graph.node_ids)
     renamed = {
-        "classes": run.graph["label_names"] != graph_record["label_names"],
-        "features": run.graph["feature_names"] != graph_record["feature_names"],
-        "nodes": run.node_ids() != ids,
+        "classes": before.label_names != now.label_names,
+        "features": before.feature_names != now.feature_names,
+        "nodes": run.node_ids() != (None if graph.node_ids is None else list(graph.node_ids)),
     }
     changed = [things for things, differ in renamed.items() if differ]
     if changed:
@@ -109,19 +112,24 @@ def _check_same_graph(run: Run, graph: Graph) -> None:
         )
 
 
-def _moved(run: Run, source: dict[str, Any] | None) -> Run:
-    """The run, which from now on finds its graph where it was found this time."""
-    current = json.loads(json.dumps(with_paths_beside(source, run.path)))
-    if current is None or current == run.graph.get("source"):
+def _moved(run: Run, source: GraphSource | None) -> Run:
+    """Return the run, which from now on finds its graph where it was found this time."""
+    current = None if source is None else with_paths_beside(source, run.path)
+    if current is None or current == run.graph.source:
         return run
-    found_here = replace(run, graph={**run.graph, "source": current})
+    found_here = replace(run, graph=with_fields(run.graph, source=current))
     _write_config(found_here)
     return found_here
 
 
 def _write_config(run: Run) -> None:
-    payload = {"format": FORMAT, "config": run.config.to_json(), "graph": run.graph, "files": dict(run.files)}
-    write_sealed(run.path / "config.json", payload, indent=1)
+    config = run.config
+    record = RunRecord(
+        ConfigRecord(config.model, dict(config.hyperparameters), dict(config.training), config.seed),
+        run.graph,
+        dict(run.files),
+    )
+    write_sealed(run.path / "config.json", record, indent=1)
 
 
 def _tidy(path: Path) -> None:

@@ -23,7 +23,7 @@ from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import HISTORY, TrainingLoop
 from gpcn.training.problem import Problem, choose_device
-from gpcn.training.runs.records import check_result_record
+from gpcn.training.runs.split_record import check_result_record
 from gpcn.training.trainer_choice import trainer_for
 from gpcn.utils.types import ROLES
 

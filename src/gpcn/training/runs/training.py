@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from gpcn.data.graph_record import GraphSource
 from gpcn.errors import ConfigError, DataError
 from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, write_sealed
@@ -29,7 +30,7 @@ def train(
     jobs: int | None = 1,
     device: str = "auto",
     save_every: float = 10.0,
-    source: dict[str, Any] | None = None,
+    source: GraphSource | None = None,
     progress: Listener | None = None,
     workers: SplitWorkers | None = None,
 ) -> dict[str, Any]:

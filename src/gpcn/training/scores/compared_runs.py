@@ -40,15 +40,15 @@ def read_comparison(path: Path) -> ComparedRuns:
         )
     (first_name, first), *others = runs.items()
     for name, run in others:
-        if run.graph["fingerprint"] != first.graph["fingerprint"]:
+        if run.graph.fingerprint != first.graph.fingerprint:
             raise DataError(
-                f"{path} holds runs on different graphs ({first_name}: {first.graph['name']}, {name}: "
-                f"{run.graph['name']}, or other splits of it); expected one graph; take them one by one"
+                f"{path} holds runs on different graphs ({first_name}: {first.graph.name}, {name}: "
+                f"{run.graph.name}, or other splits of it); expected one graph; take them one by one"
             )
-        if run.graph["metric"] != first.graph["metric"]:
+        if run.graph.metric != first.graph.metric:
             raise DataError(
-                f"{path} holds runs judged by different metrics ({first_name}: {first.graph['metric']}, "
-                f"{name}: {run.graph['metric']}); expected one metric; take them one by one"
+                f"{path} holds runs judged by different metrics ({first_name}: {first.graph.metric}, "
+                f"{name}: {run.graph.metric}); expected one metric; take them one by one"
             )
     results = {name: run.result() for name, run in runs.items()}
     table = compare_finished([{**result, "model": name} for name, result in results.items()], first.task())

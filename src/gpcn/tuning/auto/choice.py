@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.data.graph_record import GraphSource
 from gpcn.files.atomic import add_folder
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.graph import Graph
@@ -41,7 +42,7 @@ def write_auto_member(
     candidate: Candidate,
     rule: str,
     numbers: Iterable[int],
-    source: dict[str, Any] | None,
+    source: GraphSource | None,
 ) -> Run:
     """The run of a candidate under `rule`, with those of the splits in which it was evaluated."""
     path = folder / MEMBERS / auto_member_name(candidate.number, rule)

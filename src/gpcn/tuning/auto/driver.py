@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpcn.data.graph_record import GraphSource
 from gpcn.errors import ConfigError, TrainingError
 from gpcn.files.locking import locked_folder
 from gpcn.files.schema import fields, name, one_of
@@ -60,7 +61,7 @@ def auto(
     spent: float = 0.0,
     splits: Sequence[int] | None = None,
     seed: int = 0,
-    source: dict[str, Any] | None = None,
+    source: GraphSource | None = None,
     portfolio: Sequence[Entry] | None = None,
     refit: bool = False,
     log: Log = lambda text: None,
@@ -101,7 +102,7 @@ class _Job:
         seconds: float,
         numbers: list[int],
         seed: int,
-        source: dict[str, Any] | None,
+        source: GraphSource | None,
         entries: Sequence[Entry],
         log: Log,
         spent: float,

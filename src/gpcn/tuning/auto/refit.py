@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gpcn.data.graph_record import GraphSource
 from gpcn.errors import TrainingError
 from gpcn.files.atomic import add_folder
 from gpcn.files.sealed import FORMAT, write_sealed
@@ -32,7 +33,7 @@ def refit_members(
     graph: Graph,
     runs: Sequence[Run],
     numbers: Sequence[int],
-    source: dict[str, Any] | None,
+    source: GraphSource | None,
     log: Callable[[str], None],
     until: float = math.inf,
 ) -> list[str]:
