@@ -62,7 +62,8 @@ def our_epoch(
         return one_epoch(model, x, links, graph, ours=True, reuse=reuse and dropout == 0)
     labels, split = torch.tensor(graph.labels), graph.splits[0]
     train, val = torch.tensor(split.train), torch.tensor(split.val)
-    direct = DirectPass(model, x, links, train, labels[train], judged=val)
+    loss = graph.task.loss_with_error(labels[train], None, like=next(model.parameters()))
+    direct = DirectPass(model, x, links, train, loss, judged=val)
     optimizer = Adam([Group(list(model.parameters()), 1e-3, 1e-3)])
 
     def epoch() -> None:

@@ -54,11 +54,11 @@ def stacked(problem: Problem, trainers: list[Trainer]) -> Callable[[], object]:
     def step() -> object:
         logits = torch.func.vmap(logits_of)(weights, buffers)
         many = len(models)
-        truth = first.train_labels.repeat(many)
+        truth = first.train_truth.repeat(many)
         loss = F.cross_entropy(logits[:, first.train].flatten(0, 1), truth, reduction="sum") / len(first.train)
         seen = logits.detach()[:, first.val]
-        F.cross_entropy(seen.flatten(0, 1), first.val_labels.repeat(many), reduction="none").tolist()
-        (seen.argmax(2) == first.val_labels).float().mean(1).tolist()
+        F.cross_entropy(seen.flatten(0, 1), first.val_truth.repeat(many), reduction="none").tolist()
+        (seen.argmax(2) == first.val_truth).float().mean(1).tolist()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -109,7 +109,7 @@ def check(graph: Graph, hidden: int, layers: int) -> None:
     with torch.no_grad():
         first, weight, out = Stacked(models, x, operator, train, labels)()  # type: ignore[arg-type]
     for number, model in enumerate(models):
-        DirectPass(model, x, operator, train, labels)(False)
+        DirectPass(model, x, operator, train, graph.task.loss_with_error(labels, None, like=model.out.weight))(False)
         for ours, alone in (
             (first[:, number], model.features.layers[0].weight.grad),
             (weight[number], model.residual.weight.grad),
@@ -124,7 +124,8 @@ def measure(graph: Graph, name: str, hidden: int, layers: int, turns: int) -> li
     operator, train = links.operator(), torch.tensor(graph.splits[0].train)
     labels = torch.tensor(graph.labels)[train]
     (model,) = models_of(graph, 1, hidden, layers, torch.float32)
-    direct, adam = DirectPass(model, x, operator, train, labels), Adam([Group(list(model.parameters()), 1e-3, 1e-3)])
+    direct = DirectPass(model, x, operator, train, graph.task.loss_with_error(labels, None, like=model.out.weight))
+    adam = Adam([Group(list(model.parameters()), 1e-3, 1e-3)])
 
     def alone() -> None:
         adam.zero_grad()

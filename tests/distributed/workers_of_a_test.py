@@ -59,7 +59,7 @@ def part_of(graph: Graph, config: TrainConfig, workers: TorchWorkerGroup) -> Par
         x: Any = SparseOperator.from_scipy(graph.features[start:stop], dtype=dtype)
     else:
         x = torch.tensor(graph.features[start:stop]).to(dtype)
-    about = PartGraph(graph.name, int(stop - start), graph.num_features, graph.num_classes, graph.metric, graph.task)
+    about = PartGraph(graph.name, int(stop - start), graph.num_features, graph.metric, graph.task)
     labels = torch.tensor(graph.labels[start:stop])
     return PartProblem(
         about,

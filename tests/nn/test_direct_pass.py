@@ -18,6 +18,7 @@ from gpcn.nn.multi_gpcn import MultiGPCN, MultiGPCNLink
 from gpcn.nn.training_step import row_region
 from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
 from gpcn.nn.training_step.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, terms_rule
+from gpcn.tasks.cross_entropy import CrossEntropyWithError
 from gpcn.training.problem import Problem
 from gpcn.training.trainer import Trainer
 from tests.graphs import typed_graph
@@ -33,6 +34,12 @@ def by_autograd(model: NodeClassifier, x: object, graph: Graph, labels, weights,
     loss = F.cross_entropy(logits[train], labels[train], weights)
     loss.backward()
     return loss.detach(), {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+
+
+def cross_entropy(
+    model: NodeClassifier, labels: torch.Tensor, weights: torch.Tensor | None = None
+) -> CrossEntropyWithError:
+    return CrossEntropyWithError(labels, weights, torch.empty(0, dtype=model.dtype), model.num_classes)
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
@@ -57,7 +64,7 @@ def test_the_pass_equals_autograd(name: str, count: int, layers: int, dropout: f
 
     model.zero_grad()
     torch.manual_seed(7)
-    direct_loss, logits = DirectPass(model, x, graph, TRAIN, labels[TRAIN], weights)(dropout > 0)
+    direct_loss, logits = DirectPass(model, x, graph, TRAIN, cross_entropy(model, labels[TRAIN], weights))(dropout > 0)
     torch.testing.assert_close(direct_loss, loss, rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
     for parameter, gradient in ((name, tensor.grad) for name, tensor in model.named_parameters()):
@@ -86,7 +93,7 @@ def test_rows_that_nothing_depends_on_are_left_out(
     loss, wanted = by_autograd(model, x, graph, labels, None, train)
     with torch.no_grad():
         expected = model.eval()(x, graph)
-    direct = DirectPass(model, x, graph, train, labels[train], judged=judged)
+    direct = DirectPass(model, x, graph, train, cross_entropy(model, labels[train]), judged=judged)
     for _ in range(2):  # the memory of the first pass serves the second
         model.zero_grad()
         torch.manual_seed(7)
@@ -130,7 +137,7 @@ def test_training_and_evaluation_as_one_pass_are_the_two_passes(
         monkeypatch.setattr(row_region, "WIDEST_JOINED", widest)
         torch.manual_seed(3)
         twin = model(8, 16, graph.num_classes, layers=2, mlp_layers=2, dropout=0.4, **options).double()
-        direct = DirectPass(twin, x, graph, train, labels[train], judged=judged)
+        direct = DirectPass(twin, x, graph, train, cross_entropy(twin, labels[train]), judged=judged)
         for seed in (5, 6):
             torch.manual_seed(seed)
             loss, logits = direct(True)
@@ -157,7 +164,7 @@ def test_a_pass_takes_turns_with_and_without_dropout() -> None:
     train, val = torch.tensor(split.train[:9]), torch.tensor(split.val[:9])
     model = GPCN(6, 16, graph.num_classes, layers=1, dropout=0.5, order="collapsed").double()
     x = torch.tensor(graph.features, dtype=torch.float64)
-    direct = DirectPass(model, x, graph, train, labels[train], judged=val)
+    direct = DirectPass(model, x, graph, train, cross_entropy(model, labels[train]), judged=val)
     with torch.no_grad():
         expected = model.eval()(x, graph)[val]
     for drops in (False, True, False, True):
@@ -175,7 +182,9 @@ def test_a_step_writes_into_the_memory_of_the_step_before(name: str, dropout: fl
     model = build(name, ",".join(OPERATORS[:2]), 2)
     model.order = "collapsed"
     model.dropout = model.features.dropout = model.features.last_dropout = dropout
-    direct = DirectPass(model, torch.tensor(graph.features, dtype=torch.float64), graph, TRAIN, labels[TRAIN])
+    direct = DirectPass(
+        model, torch.tensor(graph.features, dtype=torch.float64), graph, TRAIN, cross_entropy(model, labels[TRAIN])
+    )
     written_out = not isinstance(direct.terms_rule, AutogradTerms)
     locations = []
     for _ in range(3):
@@ -218,7 +227,7 @@ def test_a_share_that_changes_between_steps_is_followed() -> None:
     x = torch.tensor(graph.features, dtype=torch.float64)
     x = SparseOperator.from_torch((x * (x > 0)).to_sparse_csr())
     model = GPCN(x.shape[1], 16, CLASSES, order="collapsed").double()
-    direct = DirectPass(model, x, graph, TRAIN, labels[TRAIN])
+    direct = DirectPass(model, x, graph, TRAIN, cross_entropy(model, labels[TRAIN]))
     for share in (0.4, 0.4, 0.7):
         model.dropout = model.features.dropout = model.features.last_dropout = share
         model.train()

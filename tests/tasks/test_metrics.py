@@ -20,7 +20,7 @@ from gpcn.training.probe import crossed, probe, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import compare, compare_finished
-from gpcn.training.trainer import Trainer, loss_and_score
+from gpcn.training.trainer import Trainer
 from tests.graphs import imbalanced_graph, make_graph
 
 METRICS = metric_names("classification")
@@ -63,7 +63,7 @@ def test_arrays_and_tensors_agree_with_scikit_learn(name: str, classes: int, pos
     task = Classification(classes, positive)
     assert task.share(probabilities, labels, name) == pytest.approx(expected)
     assert task.tensor_score(*tensors, name).item() == pytest.approx(expected)
-    assert loss_and_score(task, *tensors, name)[1].item() == pytest.approx(expected)
+    assert task.judge(*tensors, name)[1].item() == pytest.approx(expected)
     scale = 1 if name == "log_loss" else 100
     assert task.score(probabilities, labels, name) == pytest.approx(scale * expected)
     everything = task.evaluate(probabilities, labels, name)
@@ -189,7 +189,7 @@ def test_a_validation_set_of_one_class_cannot_choose() -> None:
     graph = imbalanced_graph("average_precision")
     split = graph.splits[0]
     only = replace(split, val=split.val[graph.labels[split.val] == 1])
-    with pytest.raises(TrainingError, match="so average precision cannot choose; use select=loss"):
+    with pytest.raises(TrainingError, match="average precision needs two classes among the val.* so it cannot"):
         train(replace(graph, splits=(only,)), TrainConfig.of("mlp", epochs=5, select="metric"))
 
 

@@ -85,7 +85,7 @@ def test_the_best_epoch_is_kept_and_patience_ends_it(model: str) -> None:
     assert run.best_epoch == 1 + int(np.argmin(losses))
     assert run.epoch == run.best_epoch + 11 or run.epoch == 300
     logits = run.best_logits()[run.val]
-    loss = torch.nn.functional.cross_entropy(logits, run.problem.labels[run.val]).item()
+    loss = torch.nn.functional.cross_entropy(logits, run.problem.truth[run.val]).item()
     assert loss == pytest.approx(min(losses), rel=1e-5)
 
 
@@ -144,7 +144,7 @@ def test_class_weights_lift_the_rare_class() -> None:
     graph = heterophilous_graph()
     labels = np.where(graph.labels == 0, 0, 1)
     rare = Graph(adjacency=graph.adjacency, features=graph.features, labels=labels, splits=graph.splits)
-    weights = trainer(rare, class_weights=True).class_weights
+    weights = trainer(rare, class_weights=True).weights
     assert weights is not None
     assert weights[0] > weights[1]
 
@@ -265,6 +265,6 @@ def test_logits_are_there_for_the_nodes_that_are_judged() -> None:
     trainer.step()
     assert torch.isfinite(trainer.logits[trainer.val]).all()
     assert torch.isnan(trainer.logits[test]).any()
-    trainer.also_judge(test)
+    trainer.record_logits_of(test)
     trainer.step()
     assert torch.isfinite(trainer.logits[test]).all()

@@ -44,7 +44,6 @@ def build_part_problem(
         name=about.name,
         num_nodes=data.labels.size,
         num_features=about.features,
-        num_classes=about.classes,
         metric=about.metric,
         task=Classification(about.classes, about.positive),
     )

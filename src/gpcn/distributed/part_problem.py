@@ -29,7 +29,6 @@ class PartGraph:
     name: str
     num_nodes: int
     num_features: int
-    num_classes: int
     metric: str
     task: Task
 
@@ -50,7 +49,7 @@ class PartProblem(Problem):
         """The model with the rows of its weights per node that belong here; all other weights are alike everywhere."""
         check_supported_on_workers(config)
         rank, offsets = self.workers.rank, self.offsets
-        sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
+        sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.task.num_outputs}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
         rows = RowRange(int(offsets[rank]), int(offsets[rank + 1]), int(offsets[-1]), self.positions)

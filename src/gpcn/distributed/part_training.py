@@ -102,7 +102,7 @@ def _train_split(
             report(number, current)
 
     trainer.run(after_epoch)
-    probabilities = torch.softmax(trainer.best_logits().double(), dim=1)
+    probabilities = trainer.task.activation(trainer.best_logits().double())
     if workers.total(float(not torch.isfinite(probabilities).all())):
         raise TrainingError(f"{run.config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
     metrics = _metrics(problem, data.splits[number], probabilities)
@@ -140,7 +140,7 @@ def _metrics(problem: PartProblem, split: Split, probabilities: Tensor) -> dict[
     metrics = {}
     for role in ROLES:
         nodes = torch.from_numpy(getattr(split, role))
-        rows, labels = workers.gather(probabilities[nodes]), workers.gather(problem.labels[nodes])
+        rows, labels = workers.gather(probabilities[nodes]), workers.gather(problem.truth[nodes])
         metrics[role] = graph.task.evaluate(rows.numpy(), labels.numpy(), graph.metric)
     return metrics
 

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
 
+from gpcn.errors import DataError
 from gpcn.tasks.calibration import calibration_error
+from gpcn.tasks.cross_entropy import CrossEntropyWithError, mean_cross_entropy
 from gpcn.tasks.metrics import find_metric, metric_names
-from gpcn.tasks.task import PartScores, Prediction, Task, Values
+from gpcn.tasks.task import LossWithError, PartScores, Prediction, Task, Values
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,58 @@ class Classification(Task):
     def __post_init__(self) -> None:
         if self.num_classes == 2 and self.positive is None:
             object.__setattr__(self, "positive", 1)
+
+    @property
+    def num_outputs(self) -> int:
+        """`C`: a logit for every class."""
+        return self.num_classes
+
+    def check_can_learn(self, truth: Values, name: str) -> None:
+        """Refuse fewer than two classes."""
+        classes = np.unique(truth)
+        if classes.size < 2:
+            raise DataError(f"{name} has {classes.size} class(es) with a label; expected at least 2 to tell apart")
+
+    def losses(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """Return the cross-entropy of every node."""
+        return F.cross_entropy(outputs, truth, reduction="none")
+
+    def activation(self, outputs: Tensor) -> Tensor:
+        """Return the softmax: a probability of every class."""
+        return torch.softmax(outputs, dim=-1)
+
+    def balance(self, truth: Tensor) -> Tensor:
+        """Return a weight for every class, `[C]`, the inverse of its share, 1 in the mean of those that are there."""
+        counts = torch.bincount(truth, minlength=self.num_classes).to(torch.get_default_dtype())
+        weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), torch.zeros_like(counts))
+        return weights / weights[counts > 0].mean()
+
+    def loss(self, outputs: Tensor, truth: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return the mean cross-entropy, of `weights` by class the weighted one."""
+        return F.cross_entropy(outputs, truth, weights)
+
+    def summed_loss(self, outputs: Tensor, truth: Tensor, weights: Tensor | None = None) -> tuple[Tensor, float]:
+        """Return the sum over nodes, and that of their weights."""
+        amount = float(len(truth) if weights is None else weights[truth].sum())
+        return F.cross_entropy(outputs, truth, weights, reduction="sum"), amount
+
+    def loss_with_error(self, truth: Tensor, weights: Tensor | None, like: Tensor) -> LossWithError:
+        """Return the cross-entropy, written out."""
+        return CrossEntropyWithError(truth, weights, like, self.num_classes)
+
+    def judge(self, outputs: Tensor, truth: Tensor, metric: str) -> tuple[Tensor, Tensor]:
+        """Return cross-entropy and score of nodes that do not train."""
+        return mean_cross_entropy(outputs, truth), self.tensor_score(outputs, truth, metric)
+
+    def judge_epochs(self, outputs: Tensor, truth: Tensor, metric: str) -> tuple[Tensor, Tensor]:
+        """Return those of several epochs, all at once where the metric allows it: a small graph's take no longer."""
+        epochs, size, _ = outputs.shape
+        losses = self.losses(outputs.flatten(0, 1), truth.repeat(epochs)).view(epochs, size).mean(1)
+        if metric == "accuracy":
+            return losses, (outputs.argmax(2) == truth).to(losses.dtype).mean(1)
+        if metric == "log_loss":
+            return losses, losses
+        return losses, torch.stack([self.tensor_score(epoch, truth, metric) for epoch in outputs])
 
     def describe(self, truth: Values) -> str:
         """Say how many classes there are on how many nodes."""

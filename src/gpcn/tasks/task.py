@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
@@ -15,10 +16,14 @@ from gpcn.tasks.metrics import find_metric
 Values = npt.NDArray[Any]
 Prediction = npt.NDArray[Any]
 PartScores = dict[str, Any]
+LossWithError = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 class Task(ABC):
     """A question that has an answer for every node.
+
+    Answers that are known are `truth`: of `n` nodes an array or a tensor whose first axis they are. A model gives
+    `outputs` `[n, num_outputs]`, people are shown a `prediction` `[n, ...]`.
 
     Attributes:
         name: what metrics and records call tasks of this kind.
@@ -27,6 +32,62 @@ class Task(ABC):
 
     name: ClassVar[str]
     plain_metric: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def num_outputs(self) -> int:
+        """The width of a model's outputs."""
+
+    @abstractmethod
+    def check_can_learn(self, truth: Values, name: str) -> None:
+        """Refuse a graph called `name` where there is nothing to learn from what is known of its nodes."""
+
+    @abstractmethod
+    def losses(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """Return the loss of every node, `[n]`."""
+
+    @abstractmethod
+    def activation(self, outputs: Tensor) -> Tensor:
+        """Return what a prediction shows."""
+
+    def balance(self, truth: Tensor) -> Tensor:
+        """Return the `weights` of a loss in which rare answers count as much as frequent ones."""
+        raise ConfigError(f"class_weights is for classes, and this is a task of the kind {self.name!r}; leave it out")
+
+    def loss(self, outputs: Tensor, truth: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return the training loss: the mean over nodes."""
+        return self.losses(outputs, truth).mean()
+
+    def summed_loss(self, outputs: Tensor, truth: Tensor, weights: Tensor | None = None) -> tuple[Tensor, float]:
+        """Return the sum over nodes and by what it is to be divided, for nodes that are on several machines."""
+        return self.losses(outputs, truth).sum(), float(len(truth))
+
+    def loss_with_error(self, truth: Tensor, weights: Tensor | None, like: Tensor) -> LossWithError:
+        """Return a function of outputs `[n, num_outputs]`, whose memory it may use: the training loss, its gradient.
+
+        Args:
+            truth: what is known of the nodes.
+            weights: what `balance` gave; `None` where all count the same.
+            like: a tensor of the type of the outputs.
+        """
+
+        def by_autograd(outputs: Tensor) -> tuple[Tensor, Tensor]:
+            with torch.enable_grad():
+                leaf = outputs.detach().requires_grad_()
+                loss = self.loss(leaf, truth, weights)
+                (error,) = torch.autograd.grad(loss, leaf)
+            return loss.detach(), error
+
+        return by_autograd
+
+    def judge(self, outputs: Tensor, truth: Tensor, metric: str) -> tuple[Tensor, Tensor]:
+        """Return loss and `tensor_score` of nodes that do not train."""
+        return self.loss(outputs, truth), self.tensor_score(outputs, truth, metric)
+
+    def judge_epochs(self, outputs: Tensor, truth: Tensor, metric: str) -> tuple[Tensor, Tensor]:
+        """Return losses and scores `[epochs]` of outputs `[epochs, n, num_outputs]`."""
+        judged = [self.judge(epoch, truth, metric) for epoch in outputs]
+        return torch.stack([loss for loss, _ in judged]), torch.stack([score for _, score in judged])
 
     @abstractmethod
     def describe(self, truth: Values) -> str:

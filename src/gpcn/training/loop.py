@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.errors import CheckpointError, TrainingError
@@ -20,7 +19,6 @@ from gpcn.graph import Split
 from gpcn.graph.split import missing_part
 from gpcn.nn import NodeClassifier
 from gpcn.tasks.metrics import find_metric
-from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
 
@@ -50,23 +48,24 @@ class TrainingLoop(ABC):
     def __init__(self, problem: Problem, config: TrainConfig, split: Split) -> None:
         self.problem, self.config = problem, config
         self.train, self.val = (torch.tensor(part, device=problem.device) for part in (split.train, split.val))
-        self.train_labels = problem.labels[self.train]
+        self.task, gather = problem.graph.task, problem.workers.gather
         if not problem.workers.total(self.train.numel()):
             raise missing_part("the split", "train")
-        self.val_labels = problem.workers.gather(problem.labels[self.val])  # of all workers, as is all that judges
-        self.can_choose = bool(self.val_labels.numel())
+        self.train_truth = problem.truth[self.train]
+        self.val_truth = gather(problem.truth[self.val])  # of all workers, as is all that judges
+        self.can_choose = bool(self.val_truth.numel())
         if not self.can_choose:  # for so many epochs as were settled before
-            self.val, self.val_labels = self.train, problem.workers.gather(self.train_labels)
-        self.class_weights = _class_weights(problem, self.train) if config["class_weights"] else None
+            self.val, self.val_truth = self.train, gather(self.train_truth)
+        self.weights = self.task.balance(gather(self.train_truth)) if config["class_weights"] else None
         self.best_value, self.best_epoch, self.epoch = math.inf, 0, 0
         self.history: list[tuple[float, ...]] = []
-        self.logits = torch.empty(0, problem.graph.num_classes)
+        self.logits = torch.empty(0, self.task.num_outputs)
 
     @abstractmethod
     def step(self) -> None:
         """One epoch."""
 
-    def also_judge(self, nodes: Tensor) -> None:  # noqa: B027  (most have them anyway)
+    def record_logits_of(self, nodes: Tensor) -> None:  # noqa: B027  (most have them anyway)
         """Let `logits` have those of `nodes`, too."""
 
     @abstractmethod
@@ -103,9 +102,8 @@ class TrainingLoop(ABC):
     def _judge(self, loss: Tensor, logits: Tensor) -> float:
         """Note how the model as it is does; what it would be chosen by, smaller is better."""
         self.logits = logits
-        graph = self.problem.graph
-        workers = self.problem.workers
-        judged = loss_and_score(graph.task, workers.gather(logits[self.val]), self.val_labels, graph.metric)
+        metric, workers = find_metric(self.problem.graph.metric), self.problem.workers
+        judged = self.task.judge(workers.gather(logits[self.val]), self.val_truth, metric.name)
         train_loss, val_loss, score = torch.stack([loss.detach(), *judged]).tolist()
         train_loss = workers.total(train_loss)
         wrong = next((value for value in (train_loss, val_loss) if not math.isfinite(value)), None)
@@ -115,11 +113,12 @@ class TrainingLoop(ABC):
                 "lower lr or gamma"
             )
         if self.config["select"] == "metric" and not math.isfinite(score):
-            title = find_metric(graph.metric).title
-            raise TrainingError(f"the validation nodes are all of one class, so {title} cannot choose; use select=loss")
+            raise TrainingError(
+                f"{metric.title} needs {metric.needs} among the validation nodes, so it cannot choose; use select=loss"
+            )
         self.history.append((self.epoch, train_loss, val_loss, score))
         by_loss = self.config["select"] == "loss"
-        return float(val_loss if by_loss else -find_metric(graph.metric).sign * score)
+        return float(val_loss if by_loss else -metric.sign * score)
 
     def _progress(self) -> str:
         """How far it is, as JSON."""
@@ -143,17 +142,3 @@ class TrainingLoop(ABC):
 def checkpoint_misfit(error: Exception) -> CheckpointError:
     """What to raise where a checkpoint cannot be continued from."""
     return CheckpointError(f"the checkpoint does not fit this model and configuration: {error}")
-
-
-def loss_and_score(task: Task, logits: Tensor, labels: Tensor, metric: str) -> tuple[Tensor, Tensor]:
-    """Cross-entropy, and the metric as a share of one (the log loss in nats)."""
-    logarithms = torch.log_softmax(logits.T.contiguous(), dim=0)  # [C, n]: several times as fast as along short rows
-    loss = F.nll_loss(logarithms.T, labels)
-    return loss, task.tensor_score(logits, labels, metric)
-
-
-def _class_weights(problem: Problem, train: Tensor) -> Tensor:
-    labels = problem.workers.gather(problem.labels[train])
-    counts = torch.bincount(labels, minlength=problem.graph.num_classes).to(torch.get_default_dtype())
-    weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), torch.zeros_like(counts))
-    return weights / weights[counts > 0].mean()

@@ -25,8 +25,9 @@ from gpcn.graph import Split
 from gpcn.nn import zoo
 from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.tasks.metrics import find_metric
+from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
-from gpcn.training.loop import TrainingLoop, checkpoint_misfit, loss_and_score
+from gpcn.training.loop import TrainingLoop, checkpoint_misfit
 from gpcn.training.probe import RULES, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.round_trainer import RoundTrainer
@@ -112,7 +113,7 @@ def train_to_epoch(
     for _ in range(best_epoch + 1):
         loop.step()
     loop.best_epoch = best_epoch
-    return loop, _softmax(loop.best_logits())
+    return loop, _prediction(loop.task, loop.best_logits())
 
 
 class PausableTraining:
@@ -172,7 +173,7 @@ class PausableTraining:
             if value < self.values[rule]:
                 self.values[rule], self.improved[rule] = value, self.loop.epoch
         for half, nodes in enumerate(self.halves):
-            judged = loss_and_score(graph.task, logits[nodes], self.loop.val_labels[nodes], graph.metric)
+            judged = graph.task.judge(logits[nodes], self.loop.val_truth[nodes], graph.metric)
             for rule, value in zip(RULES, (float(judged[0]), -sign * float(judged[1])), strict=True):
                 best = self.best[rule, half]
                 if value < best.value or best.logits is None:
@@ -196,14 +197,14 @@ class PausableTraining:
         else:
             epoch = self.loop.best_epoch = self.improved[rule] - 1  # judged before the round that was counted
             logits = self.loop.best_logits()
-        probabilities = _softmax(logits)
+        probabilities = _prediction(self.loop.task, logits)
         if not np.isfinite(probabilities).all():
             raise TrainingError(f"{self.config.model} gives numbers that are not finite on some nodes")
         crossed = np.empty((len(self.loop.val), probabilities.shape[1]), dtype=np.float32)
         for half in (0, 1):
             kept = self.best[rule, half].logits
             if kept is not None:  # always, where `usable`
-                crossed[self.halves[1 - half].numpy()] = _softmax(kept)
+                crossed[self.halves[1 - half].numpy()] = _prediction(self.loop.task, kept)
         model = self.loop.model
         coefficients = model.coefficients()
         facts = {
@@ -261,8 +262,8 @@ class PausableTraining:
             raise checkpoint_misfit(error) from error
 
 
-def _softmax(logits: Tensor) -> Probabilities:
-    return torch.softmax(logits.double(), dim=1).float().cpu().numpy()
+def _prediction(task: Task, outputs: Tensor) -> Probabilities:
+    return task.activation(outputs.double()).float().cpu().numpy()
 
 
 def _finite(value: float) -> float | None:

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 
 from gpcn.graph import Graph
 from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.tasks.metrics import find_metric
 from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
-from gpcn.training.loop import loss_and_score
 from gpcn.training.problem import Problem
 from gpcn.training.trainer_choice import trainer_for
 
@@ -52,11 +50,11 @@ def probe(
     first, second = validation_halves(graph.task, graph.labels[split.val], number, graph.metric)
     metric = find_metric(graph.metric)
     order = trainer.val[torch.from_numpy(np.concatenate([first, second]))]
-    block = max(1, MOST_KEPT // max(1, len(order) * graph.num_classes))
+    block = max(1, MOST_KEPT // max(1, len(order) * graph.task.num_outputs))
     test = torch.tensor(split.test, device=problem.device)
     if with_test:
-        trainer.also_judge(test)
-    labels = problem.labels
+        trainer.record_logits_of(test)
+    truth = problem.truth
     seen: list[torch.Tensor] = []
     judged: list[Rows] = []
     last_improvement = dict.fromkeys(RULES, 0)
@@ -70,17 +68,17 @@ def probe(
         logits = trainer.logits
         seen.append(logits[order])
         if len(seen) == block:
-            judged.append(_of_halves(graph.task, torch.stack(seen), labels[order], len(first), graph.metric))
+            judged.append(_of_halves(graph.task, torch.stack(seen), truth[order], len(first), graph.metric))
             seen.clear()
         _, _, loss, score = trainer.history[-1]
         for rule, value in zip(RULES, (loss, -metric.sign * score), strict=True):
             if value < best[rule]:
                 best[rule], last_improvement[rule] = value, trainer.epoch
                 if with_test:
-                    judgement = loss_and_score(graph.task, logits[test], labels[test], graph.metric)
+                    judgement = graph.task.judge(logits[test], truth[test], graph.metric)
                     tests[rule] = metric.scale * float(judgement[1])
     if seen:
-        judged.append(_of_halves(graph.task, torch.stack(seen), labels[order], len(first), graph.metric))
+        judged.append(_of_halves(graph.task, torch.stack(seen), truth[order], len(first), graph.metric))
     scores: dict[str, Any] = {**crossed(np.concatenate(judged), graph.metric), "epochs": trainer.epoch}
     return scores | {"test": tests} if with_test else scores
 
@@ -102,22 +100,10 @@ def validation_halves(
     return drawn, drawn
 
 
-def _of_halves(task: Task, logits: torch.Tensor, labels: torch.Tensor, middle: int, metric: str) -> Rows:
-    """Loss and score of either half, `[epochs, 4]`, from logits `[epochs, n, C]`: all epochs at once, for an epoch of a
-    small graph takes no longer than a few of these operations."""
-    columns = []
-    for half in (slice(None, middle), slice(middle, None)):
-        guesses, truth = logits[:, half], labels[half]
-        epochs, size, _ = guesses.shape
-        cross_entropy = F.cross_entropy(guesses.flatten(0, 1), truth.repeat(epochs), reduction="none")
-        losses = cross_entropy.view(epochs, size).mean(1)
-        if metric == "accuracy":
-            scores = (guesses.argmax(2) == truth).to(losses.dtype).mean(1)
-        elif metric == "log_loss":
-            scores = losses
-        else:
-            scores = torch.stack([loss_and_score(task, epoch, truth, metric)[1] for epoch in guesses])
-        columns += [losses, scores]
+def _of_halves(task: Task, outputs: torch.Tensor, truth: torch.Tensor, middle: int, metric: str) -> Rows:
+    """Loss and score of either half, `[epochs, 4]`, from outputs `[epochs, n, C]`."""
+    halves = (slice(None, middle), slice(middle, None))
+    columns = [column for half in halves for column in task.judge_epochs(outputs[:, half], truth[half], metric)]
     return torch.stack(columns, 1).double().numpy()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,7 +17,6 @@ from gpcn.training import memory_estimate
 from gpcn.training.config import TrainConfig
 from gpcn.training.worker_group import SINGLE_PROCESS, WorkerGroup
 from gpcn.utils import machine_memory
-from gpcn.utils.types import UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Problem:
     graph: Graph
     x: Features
     adjacency: Adjacency
-    labels: Tensor
+    truth: Tensor
     device: torch.device
     structure: Structure
     workers: WorkerGroup = SINGLE_PROCESS
@@ -53,11 +51,7 @@ class Problem:
     @classmethod
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
         """Prepare `graph`: its links read in the direction of `config`, its features normalized where it says so."""
-        classes = np.unique(graph.labels[graph.labels != UNKNOWN])
-        if classes.size < 2:
-            raise DataError(
-                f"{graph.name} has {classes.size} class(es) with a label; expected at least 2 to tell apart"
-            )
+        graph.task.check_can_learn(graph.labels[graph.labelled], graph.name)
         if graph.num_features == 0 and zoo.specification_of(config.model).needs_features:
             able = [model.name for model in zoo.specifications() if not model.needs_features]
             raise DataError(f"{graph.name} has no features, and {config.model} reads them; use {' or '.join(able)}")
@@ -82,8 +76,8 @@ class Problem:
             )
         prepared = graph.with_row_normalized_features() if config["normalize_features"] else graph
         x, adjacency = inputs_of(prepared, direction=config["direction"], device=device, dtype=dtype)
-        labels = torch.tensor(graph.labels, device=device)
-        return cls(prepared, x, adjacency, labels, torch.device(device), structure or Structure.of(graph))
+        truth = torch.tensor(graph.labels, device=device)
+        return cls(prepared, x, adjacency, truth, torch.device(device), structure or Structure.of(graph))
 
     @property
     def in_parts(self) -> bool:
@@ -97,7 +91,7 @@ class Problem:
 
     def build(self, config: TrainConfig, generator: torch.Generator | None = None) -> NodeClassifier:
         """The model of `config` for this graph, its weights drawn from `generator`, never from the global one."""
-        sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.num_classes}
+        sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.task.num_outputs}
         sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
         sizes |= config.hyperparameters
         memory_estimate.check_training_memory(self.graph, config, sizes)

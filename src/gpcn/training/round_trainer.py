@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.errors import ConfigError
@@ -39,9 +38,9 @@ class RoundTrainer(TrainingLoop):
         self.fitting = model.begin(
             problem.x,
             problem.adjacency,
-            problem.labels,
+            problem.truth,
             self.train,
-            class_weights=self.class_weights,
+            class_weights=self.weights,
             seed=int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint32)[0]),
             most=int(config["epochs"]) - 1,
         )
@@ -55,7 +54,7 @@ class RoundTrainer(TrainingLoop):
     def step(self) -> None:
         """One epoch."""
         logits = self.fitting.logits()
-        loss = F.cross_entropy(logits[self.train], self.train_labels, self.class_weights)
+        loss = self.task.loss(logits[self.train], self.train_truth, self.weights)
         value = self._judge(loss, logits)
         if value < self.best_value and self.epoch > 0:
             self.best_value, self.best_epoch = value, self.epoch

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.graph import Split
@@ -19,11 +18,10 @@ from gpcn.nn.engine.randomness import drawing_from
 from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
 from gpcn.training.adam import Adam, Group
 from gpcn.training.config import TrainConfig
-from gpcn.training.loop import HISTORY, TrainingLoop, checkpoint_misfit, loss_and_score
+from gpcn.training.loop import TrainingLoop, checkpoint_misfit
 from gpcn.training.problem import Problem
 
 DROPOUTS = ("dropout", "propagation_dropout")
-__all__ = ["HISTORY", "Trainer", "loss_and_score"]
 
 
 class Trainer(TrainingLoop):
@@ -41,7 +39,7 @@ class Trainer(TrainingLoop):
         seed = int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint64)[0] >> 1)
         self.random = torch.Generator().manual_seed(seed)
         self.model = problem.build(config, self.random)
-        self.model.observe(problem.labels, self.train)
+        self.model.observe(problem.truth, self.train)
         self.drops = any(float(config.hyperparameters.get(name, 0.0)) > 0 for name in DROPOUTS)
         self.evaluates_otherwise = _evaluates_otherwise(self.model)
         self.parameters = list(self.model.parameters())
@@ -64,7 +62,7 @@ class Trainer(TrainingLoop):
         """All entries of all weights."""
         return sum(parameter.numel() for parameter in self.parameters)
 
-    def also_judge(self, nodes: Tensor) -> None:
+    def record_logits_of(self, nodes: Tensor) -> None:
         """Let `logits` have those of `nodes`, too."""
         self.direct = self._direct(torch.cat([self.val, nodes]))
 
@@ -73,7 +71,9 @@ class Trainer(TrainingLoop):
         x, adjacency = self.problem.x, self.problem.adjacency
         if self.problem.in_parts or not can_step_directly(self.model, x, adjacency):
             return None
-        return DirectPass(self.model, x, adjacency, self.train, self.train_labels, self.class_weights, judged)
+        like = torch.empty(0, dtype=self.model.dtype)
+        loss_with_error = self.task.loss_with_error(self.train_truth, self.weights, like)
+        return DirectPass(self.model, x, adjacency, self.train, loss_with_error, judged)
 
     def step(self) -> None:
         """One epoch."""
@@ -107,13 +107,11 @@ class Trainer(TrainingLoop):
         self.epoch += 1
 
     def _loss(self, logits: Tensor) -> Tensor:
-        """The mean cross-entropy of training nodes; of several workers each has its share of it."""
+        """The mean loss of training nodes; of several workers each has its share of it."""
         workers = self.problem.workers
         if workers.size == 1:
-            return F.cross_entropy(logits[self.train], self.train_labels, self.class_weights)
-        weights = self.class_weights
-        amount = float(len(self.train_labels) if weights is None else weights[self.train_labels].sum())
-        summed = F.cross_entropy(logits[self.train], self.train_labels, weights, reduction="sum")
+            return self.task.loss(logits[self.train], self.train_truth, self.weights)
+        summed, amount = self.task.summed_loss(logits[self.train], self.train_truth, self.weights)
         return summed / workers.total(amount)
 
     @torch.no_grad()

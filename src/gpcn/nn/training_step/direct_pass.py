@@ -9,7 +9,7 @@ family and every bank has it. Rows that neither the loss nor the nodes to be jud
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeGuard, cast
 
 import torch
@@ -24,7 +24,9 @@ from gpcn.nn.engine.polynomial import horner_, powers_
 from gpcn.nn.layers import Linear
 from gpcn.nn.training_step.direct_terms import terms_rule
 from gpcn.nn.training_step.row_region import Region, region_of_all_rows
-from gpcn.nn.training_step.step_plan import PassMemory, Sizes, StepPlan, plan_training_step, transpose_
+from gpcn.nn.training_step.step_plan import PassMemory, Sizes, StepPlan, plan_training_step
+
+LossWithError = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def can_step_directly(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> TypeGuard[BankModel]:
@@ -46,8 +48,8 @@ class DirectPass:
         x: features, `[N, q]`.
         adjacency: links.
         train: numbers of the training nodes, `[n]`.
-        labels: their classes, `[n]`.
-        class_weights: of the loss, where classes count differently, `[C]`.
+        loss_with_error: of logits `[n, C]` of the training nodes, their loss and its gradient, which may take their
+            place.
         judged: numbers of the nodes whose logits are wanted (default: all).
     """
 
@@ -57,8 +59,7 @@ class DirectPass:
         x: Features,
         adjacency: AdjacencyLike,
         train: Tensor,
-        labels: Tensor,
-        class_weights: Tensor | None = None,
+        loss_with_error: LossWithError,
         judged: Tensor | None = None,
     ) -> None:
         self.model, self.train, self.judged = model, train, judged
@@ -71,17 +72,14 @@ class DirectPass:
         numbers = {id(operator): number for number, operator in enumerate(bound.operators)}
         joins = [numbers.get(id(operator)) for operator in bound.links]
         self.first_powers = [None if join is None else 1 + sum(model.depths[:join]) for join in joins]
-        weights = torch.ones(len(labels), dtype=model.dtype) if class_weights is None else class_weights[labels]
-        self.weights = (weights.to(model.dtype) / weights.sum()).unsqueeze(0)  # [1, n]
-        self.wanted = self.weights.new_zeros(model.num_classes, len(labels))  # [C, n]: its weight at a node's class
-        self.wanted.scatter_(0, labels.unsqueeze(0), self.weights)
+        self.loss_with_error = loss_with_error
         self.terms_rule = terms_rule(model)
         self.gradients = [
             (torch.zeros_like(layer.weight), None if layer.bias is None else torch.zeros_like(layer.bias))
             for layer in self.layers
         ]
-        self.g_terms = self.weights.new_empty(self.sizes.powers, self.sizes.classes, widths[-1])
-        self.g_bias = self.weights.new_empty(self.sizes.powers, self.sizes.classes)
+        self.g_terms = torch.empty(self.sizes.powers, self.sizes.classes, widths[-1], dtype=model.dtype)
+        self.g_bias = self.g_terms.new_empty(self.sizes.powers, self.sizes.classes)
         self.plans: dict[bool, StepPlan] = {}
         self.sparse_dropout: SparseDropout | None = None
         self.row_dropouts: dict[int, RowDropout] = {}
@@ -110,7 +108,7 @@ class DirectPass:
     def _plan(self, drops: bool) -> StepPlan:
         if drops not in self.plans:
             self.plans[drops] = plan_training_step(
-                self.whole_graph, self.sizes, self.train, self.judged, drops, self.weights
+                self.whole_graph, self.sizes, self.train, self.judged, drops, self.g_bias
             )
         return self.plans[drops]
 
@@ -191,14 +189,10 @@ class DirectPass:
         return total
 
     def _loss(self, plan: StepPlan, logits: Tensor) -> Tensor:
-        """Cross entropy of the training nodes; leaves its gradient in the plan."""
+        """Return the loss of the training nodes; leave its gradient in the plan."""
         memory = plan.loss
-        torch.index_select(logits, 0, plan.train, out=memory.logits)
-        transpose_(memory.logits, memory.logits_t)
-        torch.ops.aten._log_softmax.out(memory.logits_t, 0, False, out=memory.logarithms)
-        loss = torch.mul(memory.logarithms, self.wanted, out=memory.shares).sum().neg_()
-        error = memory.logarithms.exp_().mul_(self.weights).sub_(self.wanted)
-        memory.error.index_copy_(0, plan.train, transpose_(error, memory.logits))
+        loss, error = self.loss_with_error(torch.index_select(logits, 0, plan.train, out=memory.logits))
+        memory.error.index_copy_(0, plan.train, error)
         return loss
 
     def _backward(

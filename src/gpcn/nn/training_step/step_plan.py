@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -55,9 +54,6 @@ class LossMemory:
 
     Attributes:
         logits: of the training nodes, then their errors, `[n, C]`.
-        logits_t: the same as `[C, n]`: over few classes, many nodes at a time.
-        logarithms: of the probabilities, then their errors, `[C, n]`.
-        shares: what every node adds to the loss, by class, `[C, n]`.
         error: the gradient of the logits of all rows, `[rows, C]`, zero but for training nodes.
         stack: `[error, Oᵀ error, ...]` of every operator, `[rows, powers, C]`.
         columns: each of these, `[rows, C]`.
@@ -67,7 +63,6 @@ class LossMemory:
 
     def __init__(self, count: int, rows: int, sizes: Sizes, like: Tensor) -> None:
         self.logits = like.new_empty(count, sizes.classes)
-        self.logits_t, self.logarithms, self.shares = (like.new_empty(sizes.classes, count) for _ in range(3))
         self.error = like.new_zeros(rows, sizes.classes)
         self.stack = like.new_empty(rows, sizes.powers, sizes.classes)
         self.columns, self.flat = self.stack.unbind(1), self.stack.view(rows, -1)
@@ -152,11 +147,3 @@ def plan_training_step(
         like.new_full(nodes_and_classes, torch.nan) if partial else None,
         like.new_empty(len(cast(Tensor, judged)), sizes.classes) if partial else None,
     )
-
-
-def transpose_(source: Tensor, target: Tensor) -> Tensor:
-    """`sourceᵀ` into `target`: of narrow matrices NumPy's copy is several times as fast as PyTorch's."""
-    if source.dtype in (torch.float32, torch.float64):
-        np.copyto(target.numpy(), source.numpy().T)
-        return target
-    return target.copy_(source.T)

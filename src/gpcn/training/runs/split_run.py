@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from gpcn.errors import CheckpointError, TrainingError
@@ -79,7 +78,7 @@ def run_split(
 
     with memory_limits(memory):
         trainer.run(after_epoch)
-        probabilities = torch.softmax(trainer.best_logits().double(), dim=1).cpu().numpy()
+        probabilities = graph.task.activation(trainer.best_logits().double()).cpu().numpy()
     if not np.isfinite(probabilities).all():
         raise TrainingError(f"{config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
     result = _result(graph, config, number, trainer, probabilities, spent + time.perf_counter() - start)

@@ -49,7 +49,7 @@ class SplitTask(Task):
 def threads_per_split(graph: Graph, config: TrainConfig) -> int:
     """Return the threads per split, by the size of the work alone, so that results do not depend on `jobs`."""
     hidden = int(config.hyperparameters.get("hidden", 16))
-    work = graph.num_nodes * hidden * max(hidden, graph.num_classes) + graph.adjacency.nnz * hidden
+    work = graph.num_nodes * hidden * max(hidden, graph.task.num_outputs) + graph.adjacency.nnz * hidden
     return 1 if work < SMALL else max(1, (os.cpu_count() or 1))
 
 
