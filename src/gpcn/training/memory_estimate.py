@@ -26,7 +26,7 @@ def graph_size(graph: Graph) -> zoo.GraphSize:
     nodes, features = graph.num_nodes, graph.num_features
     entries = nodes * features if isinstance(graph.features, np.ndarray) else int(graph.features.nnz)
     links, relations = int(graph.adjacency.nnz), len(graph.relations)
-    return zoo.GraphSize(nodes, links, features, entries, graph.num_classes, graph.directed, relations)
+    return zoo.GraphSize(nodes, links, features, entries, graph.task.num_outputs, graph.directed, relations)
 
 
 def check_training_memory(graph: Graph, config: TrainConfig, sizes: dict[str, Any]) -> None:
