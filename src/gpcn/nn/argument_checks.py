@@ -1,10 +1,13 @@
-"""The arguments that many baselines share, checked in one place."""
+"""The arguments that many models share, checked in one place."""
 
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 from gpcn.errors import ConfigError
+
+Choice = TypeVar("Choice", bound=str)
 
 
 def check_count(name: str, value: int, least: int = 1) -> int:
@@ -26,6 +29,20 @@ def check_share(name: str, value: float) -> float:
     if not 0 <= value <= 1:
         raise ConfigError(f"{name} is {value}; expected a share from 0 to 1")
     return float(value)
+
+
+def check_finite(name: str, value: float) -> float:
+    """Return a finite number."""
+    if not math.isfinite(value):
+        raise ConfigError(f"{name} is {value}; expected a finite number")
+    return float(value)
+
+
+def check_choice(name: str, value: Choice, *choices: str) -> Choice:
+    """Return one of `choices`."""
+    if value not in choices:
+        raise ConfigError(f"{name} is {value!r}; expected {', '.join(choices[:-1])} or {choices[-1]}")
+    return value
 
 
 def check_positive(name: str, value: float) -> float:

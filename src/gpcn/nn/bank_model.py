@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_choice, check_count
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.engine import bank as banks
 from gpcn.nn.engine import polynomial
@@ -77,10 +78,8 @@ class BankModel(NodeClassifier):
         order: Order,
     ) -> None:
         super().__init__()
-        if layers < 1:
-            raise ConfigError(f"layers is {layers}; expected at least 1")
-        self.layers = layers
-        self.order = polynomial.check_evaluation_order(order)
+        self.layers = check_count("layers", layers)
+        self.order: Order = check_choice("order", order, "auto", "collapsed", "recursive")
         self.bank = banks.parse(operators) if isinstance(operators, str) else operators
         self.depths = banks.operator_depths(self.bank, layers)
         if not self.links:

@@ -14,17 +14,15 @@ Wimalawarne and Suzuki, *Graph Polynomial Convolution Models for Node Classifica
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_choice, check_finite
 from gpcn.nn.engine import polynomial
-from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import Linear
-from gpcn.nn.polynomial_model import PolynomialModel
+from gpcn.nn.polynomial_model import PolynomialModel, Steps, behind_one
 
 
 class GPCN(PolynomialModel):
@@ -49,11 +47,8 @@ class GPCN(PolynomialModel):
         **options: object,
     ) -> None:
         super().__init__(in_channels, hidden_channels, out_channels, **options)  # type: ignore[arg-type]
-        if not math.isfinite(gamma):
-            raise ConfigError(f"gamma is {gamma}; expected a finite number")
-        if coefficients not in ("binomial", "printed"):
-            raise ConfigError(f"coefficients is {coefficients!r}; expected binomial or printed")
-        self.gamma, self.kind = gamma, coefficients
+        self.gamma = check_finite("gamma", gamma)
+        self.kind = check_choice("coefficients", coefficients, "binomial", "printed")
         self._fixed: dict[tuple[float, torch.dtype, torch.device], Tensor] = {}
 
     def polynomial_coefficients(self) -> Tensor:
@@ -62,18 +57,11 @@ class GPCN(PolynomialModel):
         key = (self.gamma, weight.dtype, weight.device)
         if key not in self._fixed:
             make = polynomial.binomial_coefficients if self.kind == "binomial" else polynomial.printed_coefficients
-            parts = [make(depth, self.gamma) for depth in self.depths]
-            self._fixed = {key: torch.cat([parts[0], *(part[1:] for part in parts[1:])]).to(weight)}
+            self._fixed = {key: behind_one([make(depth, self.gamma) for depth in self.depths]).to(weight)}
         return self._fixed[key]
 
-    def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
-        if self.kind == "printed":
-            return self._weighted_powers(operator, hidden, index)
-        layer = self._residual_of(index)
-        for _ in range(self.depths[index]):
-            hidden = self._drop(hidden)
-            hidden = hidden + self.gamma * (operator @ layer(hidden))
-        return hidden
+    def _steps(self, index: int) -> Steps | None:
+        return None if self.kind == "printed" else [(self.gamma, self._residual_of(index))] * self.depths[index]
 
 
 class GPCNLink(GPCN):
@@ -106,11 +94,8 @@ class AGPCN(PolynomialModel):
         **options: object,
     ) -> None:
         super().__init__(in_channels, hidden_channels, out_channels, **options)  # type: ignore[arg-type]
-        if adaptive not in ("theta", "relative", "scales"):
-            raise ConfigError(f"adaptive is {adaptive!r}; expected theta, relative or scales")
-        if not math.isfinite(gamma):
-            raise ConfigError(f"gamma is {gamma}; expected a finite number")
-        self.gamma, self.adaptive = gamma, adaptive
+        self.gamma = check_finite("gamma", gamma)
+        self.adaptive = check_choice("adaptive", adaptive, "theta", "relative", "scales")
         self.theta = nn.Parameter(torch.empty(sum(self.depths) + (adaptive != "scales")))
         self._reset_theta()
 
@@ -132,21 +117,15 @@ class AGPCN(PolynomialModel):
             return self.theta * self._starting_coefficients(self.gamma).to(self.theta)
         if self.adaptive == "theta":
             return self.theta
-        parts = [polynomial.symmetric_coefficients(scales) for scales in self._scales()]
-        return parts[0] if len(parts) == 1 else torch.cat([parts[0], *(part[1:] for part in parts[1:])])
+        return behind_one([polynomial.symmetric_coefficients(scales) for scales in self._scales()])
 
     def _scales(self) -> tuple[Tensor, ...]:
         """`s_1..s_L` of each operator."""
         return torch.split(self.theta, list(self.depths))
 
-    def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
-        if self.adaptive != "scales":
-            return self._weighted_powers(operator, hidden, index)
+    def _steps(self, index: int) -> Steps | None:
         layer = self._residual_of(index)
-        for scale in self._scales()[index]:
-            hidden = self._drop(hidden)
-            hidden = hidden + scale * (operator @ layer(hidden))
-        return hidden
+        return [(scale, layer) for scale in self._scales()[index]] if self.adaptive == "scales" else None
 
 
 class AGPCNLink(AGPCN):
@@ -168,9 +147,7 @@ class GeneralizedGPCN(PolynomialModel):
         self, in_channels: int, hidden_channels: int, out_channels: int, *, gamma: float = 0.25, **options: object
     ) -> None:
         super().__init__(in_channels, hidden_channels, out_channels, **options)  # type: ignore[arg-type]
-        if not math.isfinite(gamma):
-            raise ConfigError(f"gamma is {gamma}; expected a finite number")
-        self.gamma = gamma
+        self.gamma = check_finite("gamma", gamma)
 
     def _residual_layers(self, hidden: int, bias: bool, depth: int) -> nn.Module:
         return nn.ModuleList(Linear(hidden, hidden, bias) for _ in range(depth))
@@ -184,8 +161,5 @@ class GeneralizedGPCN(PolynomialModel):
         biases = None if layers[0].bias is None else [layer.bias for layer in layers]
         return polynomial.layered_terms(self.gamma, [layer.weight for layer in layers], self.out.weight, biases)  # type: ignore[arg-type]
 
-    def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
-        for layer in self._residual_of(index):  # type: ignore[attr-defined]
-            hidden = self._drop(hidden)
-            hidden = hidden + self.gamma * (operator @ layer(hidden))
-        return hidden
+    def _steps(self, index: int) -> Steps:
+        return [(self.gamma, layer) for layer in self._residual_of(index)]  # type: ignore[attr-defined]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_count
 from gpcn.nn.base import Features
 from gpcn.nn.engine.dropout import check_probability, dropout, dropout_sparse, relu_dropout_
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.engine.randomness import uniform_, uniform_per_node_, whole_graph_size
+
+Norm = Literal["layer", "batch", "none"]
+NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d, "none": nn.Identity}
 
 
 class Linear(nn.Module):
@@ -74,8 +78,7 @@ class FeatureLayers(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise ConfigError(f"mlp_layers is {num_layers}; expected at least 1")
+        check_count("mlp_layers", num_layers)
         self.dropout = check_probability(dropout)
         self.last_dropout = self.dropout if last_dropout is None else check_probability(last_dropout)
         sizes = [in_channels, *[hidden_channels] * num_layers]

@@ -11,13 +11,12 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_choice, check_count, check_num_nodes, check_share
 from gpcn.nn.bank_model import BankModel, BoundOperators, PolynomialTerms
 from gpcn.nn.base import Features
 from gpcn.nn.engine import polynomial
@@ -26,9 +25,7 @@ from gpcn.nn.engine.dropout import dropout as drop
 from gpcn.nn.engine.dropout import relu_dropout_
 from gpcn.nn.engine.polynomial import Operators, Order
 from gpcn.nn.engine.randomness import uniform_, uniform_per_node_
-from gpcn.nn.layers import FeatureLayers, Linear
-
-Norm = Literal["layer", "batch", "none"]
+from gpcn.nn.layers import NORMS, FeatureLayers, Linear, Norm
 
 
 class Terms(nn.Module):
@@ -61,7 +58,7 @@ class PolynomialBlock(nn.Module):
 
     def __init__(self, count: int, channels: int, norm: Norm, dropout: float, bias: bool) -> None:
         super().__init__()
-        self.norm = _norm(norm, channels)
+        self.norm = NORMS[norm](channels)
         self.terms = Terms(count, channels, channels, bias)
         self.mixing = Linear(channels, channels, bias)
         self.dropout = dropout
@@ -121,13 +118,12 @@ class MultiGPCN(BankModel):
         mu: float = 0.8,
         degrees: bool = False,
     ) -> None:
-        if not 0 <= mu <= 1:
-            raise ConfigError(f"mu is {mu}; expected a share from 0 to 1")
+        check_share("mu", mu)
+        check_count("blocks", blocks)
+        check_choice("norm", norm, *NORMS)
         front = dropout if blocks == 1 else 0.0  # a few columns dropped of few starve all blocks
         features = FeatureLayers(in_channels, hidden_channels, mlp_layers, front, dropout, bias)
         super().__init__(features, layers, operators, link_operators, order)
-        if blocks < 1:
-            raise ConfigError(f"blocks is {blocks}; expected at least 1")
         self.blocks, self.mu, count = blocks, mu if self.links else 1.0, 1 + sum(self.depths)
         self.inner = nn.ModuleList(
             PolynomialBlock(count, hidden_channels, norm, dropout, bias) for _ in range(blocks - 1)
@@ -138,13 +134,12 @@ class MultiGPCN(BankModel):
             self.degree_bank = tuple(OperatorSpec(direction, "none", self_loops=False) for direction in directions)
             self.degree_terms = nn.Parameter(torch.empty(len(self.degree_bank), hidden_channels))
             self._reset_degrees()
-        self.last_norm = _norm(norm, hidden_channels) if blocks > 1 else nn.Identity()
+        self.last_norm = NORMS[norm](hidden_channels) if blocks > 1 else nn.Identity()
         self.terms = Terms(count, hidden_channels, out_channels, bias)
         self.link: nn.Parameter | None = None
         if self.links:
-            if num_nodes is None:
-                raise ConfigError(f"{type(self).__name__} learns a vector per node; pass num_nodes")
-            self.link = nn.Parameter(torch.empty(num_nodes, len(self.link_bank), hidden_channels))
+            nodes = check_num_nodes(type(self).__name__, num_nodes)
+            self.link = nn.Parameter(torch.empty(nodes, len(self.link_bank), hidden_channels))
             self.link_terms = nn.Parameter(torch.empty(len(self.link_bank), hidden_channels, out_channels))
             self._reset_links()
 
@@ -207,13 +202,3 @@ class MultiGPCNLink(MultiGPCN):
     """
 
     links = True
-
-
-def _norm(kind: Norm, channels: int) -> nn.Module:
-    if kind == "layer":
-        return nn.LayerNorm(channels)
-    if kind == "batch":
-        return nn.BatchNorm1d(channels)
-    if kind == "none":
-        return nn.Identity()
-    raise ConfigError(f"norm is {kind!r}; expected layer, batch or none")

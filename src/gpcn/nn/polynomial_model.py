@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, cast
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_choice, check_num_nodes
 from gpcn.nn.bank_model import BankModel, BoundOperators, PolynomialTerms
 from gpcn.nn.engine import polynomial
 from gpcn.nn.engine.bank import PAPER, Bank
@@ -17,6 +19,8 @@ from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.engine.polynomial import Operators, Order
 from gpcn.nn.engine.randomness import uniform_per_node_
 from gpcn.nn.layers import FeatureLayers, Linear
+
+Steps: TypeAlias = Sequence[tuple[float | Tensor, nn.Module]]
 
 
 class PolynomialModel(BankModel):
@@ -60,8 +64,7 @@ class PolynomialModel(BankModel):
         mu: float = 0.5,
         learn_mu: bool = True,
     ) -> None:
-        if dropout_mode not in ("collapsible", "residual"):
-            raise ConfigError(f"dropout_mode is {dropout_mode!r}; expected collapsible or residual")
+        check_choice("dropout_mode", dropout_mode, "collapsible", "residual")
         last_dropout = None if dropout_mode == "collapsible" else 0.0
         features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, last_dropout, bias)
         super().__init__(features, layers, operators, link_operators, order)
@@ -83,14 +86,13 @@ class PolynomialModel(BankModel):
         return self.residual if len(self.bank) == 1 else cast(nn.ModuleList, self.residual)[index]
 
     def _add_links(self, num_nodes: int | None, hidden: int, mu: float, learn_mu: bool) -> None:
-        if num_nodes is None:
-            raise ConfigError(f"{type(self).__name__} learns a vector per node; pass num_nodes")
+        nodes = check_num_nodes(type(self).__name__, num_nodes)
         if not 0 <= mu <= 1 or (learn_mu and mu in (0, 1)):
             raise ConfigError(
                 f"mu is {mu}; expected a share from 0 to 1, and strictly between them where it is learned"
             )
         several = (len(self.link_bank),) if len(self.link_bank) > 1 else ()
-        self.link = nn.Parameter(torch.empty(num_nodes, *several, hidden))
+        self.link = nn.Parameter(torch.empty(nodes, *several, hidden))
         self.initial_mu, self.learn_mu = mu, learn_mu
         self.mu_logit = nn.Parameter(torch.empty(())) if learn_mu else None
         self._reset_links()
@@ -120,9 +122,8 @@ class PolynomialModel(BankModel):
         return torch.cat([coefficients[:1], coefficients[start : start + self.depths[index]]])
 
     def _starting_coefficients(self, gamma: float) -> Tensor:
-        """`binom(L, k) γ^k` of each operator, behind one `c_0 = 1`."""
-        parts = [polynomial.binomial_coefficients(depth, gamma) for depth in self.depths]
-        return torch.cat([parts[0], *(part[1:] for part in parts[1:])])
+        """Return `binom(L, k) γ^k` of each operator, behind one `c_0 = 1`."""
+        return behind_one([polynomial.binomial_coefficients(depth, gamma) for depth in self.depths])
 
     def coefficients(self) -> Tensor:
         """The weight of each power, `[1 + Σ L_o]`: of `X_T`, of its neighbours, and so on, operator by operator."""
@@ -198,8 +199,19 @@ class PolynomialModel(BankModel):
     def _drop(self, hidden: Tensor) -> Tensor:
         return drop(hidden, self.dropout, self.training) if self.dropout_mode == "residual" else hidden
 
+    def _steps(self, index: int) -> Steps | None:
+        """Return scale and layer of each residual step of one operator; `None` where powers have free weights."""
+        return None
+
     def _convolve(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
-        raise NotImplementedError
+        """Return the polynomial of one operator at full width: `X ← X + s O (X W + b)`, or power by power."""
+        steps = self._steps(index)
+        if steps is None:
+            return self._weighted_powers(operator, hidden, index)
+        for scale, layer in steps:
+            hidden = self._drop(hidden)
+            hidden = hidden + scale * (operator @ layer(hidden))
+        return hidden
 
     def _weighted_powers(self, operator: SparseOperator, hidden: Tensor, index: int) -> Tensor:
         """`c_0 X + Σ_k c_k O^k (X W + b) W^{k-1}`, power by power at full width."""
@@ -212,3 +224,8 @@ class PolynomialModel(BankModel):
             if k < self.depths[index]:
                 current = operator @ (self._drop(current) @ cast(Tensor, layer.weight))
         return total
+
+
+def behind_one(parts: Sequence[Tensor]) -> Tensor:
+    """Return `c_0..c_L` of several operators as one vector; the `c_0` of the first stands for all."""
+    return parts[0] if len(parts) == 1 else torch.cat([parts[0], *(part[1:] for part in parts[1:])])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpcn.errors import ConfigError
+from gpcn.nn.argument_checks import check_count, check_finite
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import dropout as drop
@@ -43,11 +41,8 @@ class ResidualGCN(NodeClassifier):
         bias: bool = False,
     ) -> None:
         super().__init__()
-        if layers < 1:
-            raise ConfigError(f"layers is {layers}; expected at least 1")
-        if not math.isfinite(gamma):
-            raise ConfigError(f"gamma is {gamma}; expected a finite number")
-        self.layers, self.gamma, self.dropout, self.shared = layers, gamma, dropout, shared
+        self.layers, self.gamma = check_count("layers", layers), check_finite("gamma", gamma)
+        self.dropout, self.shared = dropout, shared
         self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, bias=bias)
         count = 1 if shared else layers
         self.residual = nn.ModuleList(Linear(hidden_channels, hidden_channels, bias) for _ in range(count))

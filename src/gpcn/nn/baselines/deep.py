@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from gpcn.errors import ConfigError
-from gpcn.nn.argument_checks import check_channels, check_count
+from gpcn.nn.argument_checks import check_channels, check_choice, check_count
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.gcn import GraphConvolution
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability, relu_dropout_
 from gpcn.nn.engine.dropout import dropout as drop
 from gpcn.nn.engine.operator import SparseOperator
-from gpcn.nn.layers import Linear
-
-NORMS = ("layer", "batch", "none")
+from gpcn.nn.layers import NORMS, Linear
 
 
 class MeanConvolution(nn.Module):
@@ -56,11 +53,10 @@ class DeepNetwork(NodeClassifier):
         super().__init__()
         check_channels(in_channels, hidden_channels, out_channels)
         check_count("layers", layers)
-        if norm not in NORMS:
-            raise ConfigError(f"norm is {norm!r}; expected {' or '.join(NORMS)}")
+        check_choice("norm", norm, *NORMS)
         self.dropout = check_probability(dropout)
         self.input = Linear(in_channels, hidden_channels, bias)
-        self.norms = nn.ModuleList(_norm(norm, hidden_channels) for _ in range(layers))
+        self.norms = nn.ModuleList(NORMS[norm](hidden_channels) for _ in range(layers))
         self.convolutions = nn.ModuleList(
             self.aggregation(hidden_channels, hidden_channels, bias) for _ in range(layers)
         )
@@ -139,9 +135,3 @@ class DeepSAGE(DeepNetwork):
     def links(self, adjacency: AdjacencyLike, edge_weight: Tensor | None, num_nodes: int) -> SparseOperator:
         """`M`."""
         return self.operator(adjacency, edge_weight, num_nodes, "row", self_loops=False)
-
-
-def _norm(name: str, width: int) -> nn.Module:
-    if name == "none":
-        return nn.Identity()
-    return nn.LayerNorm(width) if name == "layer" else nn.BatchNorm1d(width)

@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from gpcn.errors import ConfigError
-from gpcn.nn.argument_checks import check_channels, check_count, check_share
+from gpcn.nn.argument_checks import check_channels, check_choice, check_count, check_share
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.appnp import pagerank_coefficients
 from gpcn.nn.engine.adjacency import AdjacencyLike
@@ -90,9 +89,8 @@ class GPRGNN(NodeClassifier):
     ) -> None:
         super().__init__()
         check_channels(in_channels, hidden_channels, out_channels)
-        if start not in ("ppr", "nppr", "sgc", "random"):
-            raise ConfigError(f"start is {start!r}; expected ppr, nppr, sgc or random")
-        self.layers, self.alpha, self.start = check_count("layers", layers), check_share("alpha", alpha), start
+        self.layers, self.alpha = check_count("layers", layers), check_share("alpha", alpha)
+        self.start: Start = check_choice("start", start, "ppr", "nppr", "sgc", "random")
         self.propagation_dropout = check_probability(dropout if propagation_dropout < 0 else propagation_dropout)
         self.features = FeatureLayers(in_channels, hidden_channels, mlp_layers, dropout, bias=bias)
         self.out = Linear(hidden_channels, out_channels, bias)

@@ -11,7 +11,7 @@ code); reading `in`, what points to it (`Aᵀ x`, as PyTorch Geometric's flow fr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +24,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from gpcn.errors import ConfigError, DataError
 from gpcn.graph import Graph
 from gpcn.graph.validation import check_sparse_matrix, edges_to_adjacency
+from gpcn.nn.argument_checks import check_choice
 from gpcn.nn.engine.matrix import check_constant, check_product_type, to_scipy
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.utils import machine_memory
@@ -181,9 +182,7 @@ _adjacency_of_graph: WeakKeyDictionary[Graph, Adjacency] = WeakKeyDictionary()
 
 def check_direction(direction: str) -> Direction:
     """How links are read, checked."""
-    if direction not in DIRECTIONS:
-        raise ConfigError(f"direction is {direction!r}; expected out, in or both")
-    return direction
+    return cast(Direction, check_choice("direction", direction, *DIRECTIONS))
 
 
 def links_as_read(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:

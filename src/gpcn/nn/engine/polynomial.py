@@ -290,10 +290,3 @@ class _PowerChain(Function):
         weight, chain = ctx.saved_tensors
         (given,) = grads
         return *power_chain_gradients(weight, chain, given), None
-
-
-def check_evaluation_order(order: str) -> Order:
-    """An evaluation order, checked."""
-    if order not in ("auto", "collapsed", "recursive"):
-        raise ConfigError(f"order is {order!r}; expected auto, collapsed or recursive")
-    return order  # type: ignore[return-value]
