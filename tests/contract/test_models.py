@@ -92,6 +92,7 @@ def test_permuting_nodes_permutes_logits_and_the_vectors_per_node(name: str) -> 
     per_node = {key: value for key, value in state.items() if value.ndim and len(value) == NODES}
     if entry.keeps_labels:
         per_node = {"seeds": state["seeds"]}  # trees may have as many leaves as there are nodes
+    assert per_node.keys() == entry.per_node_tensors & state.keys()
     moved = {key: value[where] for key, value in per_node.items()}
     assert (entry.per_node or entry.keeps_labels) == bool(moved)
     second.load_state_dict(first.state_dict() | moved)

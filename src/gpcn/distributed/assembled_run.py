@@ -18,8 +18,8 @@ from gpcn.errors import CheckpointError
 from gpcn.files.atomic import replacing
 from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, check_file, file_digest, write_sealed
+from gpcn.nn import zoo
 from gpcn.training import checkpoint
-from gpcn.training.predictions.fitted import per_node_names
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import add_node_names
 from gpcn.training.runs.split_run import KEPT
@@ -62,7 +62,8 @@ def _assemble_split(run: Run, number: int, outcome: dict[str, Any]) -> Run:
     with replacing(folder / "predictions.npz") as stream:
         stream.write(packed.getvalue())
     files = dict(outcome["files"])
-    checkpoint.save(folder, "model", _joined(states, per_node_names(run), order), {}, run.key(number))
+    per_node = zoo.specification_of(run.config.model).per_node_tensors
+    checkpoint.save(folder, "model", _joined(states, per_node, order), {}, run.key(number))
     files |= {name: file_digest(folder / name) for name in KEPT}
     write_sealed(folder / "result.json", {**outcome, "format": FORMAT, "files": files})
     return run

@@ -14,42 +14,25 @@ from gpcn.nn import zoo
 from gpcn.nn.engine.adjacency import DIRECTIONS
 from gpcn.nn.zoo.hyperparameters import Hyperparameter, Value, resolve_settings
 
-SEED = Hyperparameter(name="seed", kind=int, default=0, about="decides every random draw", low=0, high=2**63 - 1)
+SEED = Hyperparameter("seed", 0, "decides every random draw", low=0, high=2**63 - 1)
 TRAINING = (
-    Hyperparameter(name="lr", kind=float, default=0.01, about="learning rate of Adam", space=(0.01, 0.05), low=0),
+    Hyperparameter("lr", 0.01, "learning rate of Adam", space=(0.01, 0.05), low=0),
+    Hyperparameter("weight_decay", 1e-3, "L2 penalty on all weights", space=(0.0, 1e-5, 1e-3), low=0),
+    Hyperparameter("theta_decay", -1.0, "L2 penalty on coefficients (θ, GPRGNN's γ); -1: as weight_decay", low=-1),
+    Hyperparameter("link_decay", -1.0, "L2 penalty on W_A; -1: as weight_decay", low=-1),
+    Hyperparameter("mu_lr", -1.0, "learning rate of μ; -1: as lr", low=-1),
+    Hyperparameter("epochs", 500, "most epochs", low=2, high=10**7),
+    Hyperparameter("patience", 100, "epochs without improvement before stopping", low=1, high=10**9),
+    Hyperparameter("select", "loss", "what the best epoch is best in, on validation nodes", choices=("loss", "metric")),
+    Hyperparameter("class_weights", False, "weigh rare classes up in the loss"),
     Hyperparameter(
-        name="weight_decay", kind=float, default=1e-3, about="L2 penalty on all weights", space=(0.0, 1e-5, 1e-3), low=0
-    ),
-    Hyperparameter(
-        name="theta_decay",
-        kind=float,
-        default=-1.0,
-        about="L2 penalty on coefficients (θ, GPRGNN's γ); -1: as weight_decay",
-        low=-1,
-    ),
-    Hyperparameter(name="link_decay", kind=float, default=-1.0, about="L2 penalty on W_A; -1: as weight_decay", low=-1),
-    Hyperparameter(name="mu_lr", kind=float, default=-1.0, about="learning rate of μ; -1: as lr", low=-1),
-    Hyperparameter(name="epochs", kind=int, default=500, about="most epochs", low=2, high=10**7),
-    Hyperparameter(
-        name="patience", kind=int, default=100, about="epochs without improvement before stopping", low=1, high=10**9
-    ),
-    Hyperparameter(
-        name="select",
-        kind=str,
-        default="loss",
-        about="what the best epoch is best in, on validation nodes",
-        choices=("loss", "metric"),
-    ),
-    Hyperparameter(name="class_weights", kind=bool, default=False, about="weigh rare classes up in the loss"),
-    Hyperparameter(
-        name="direction",
-        kind=str,
-        default="out",
-        about="which neighbours a node reads: out (those it points to), in (those that point to it) or both; "
+        "direction",
+        "out",
+        "which neighbours a node reads: out (those it points to), in (those that point to it) or both; "
         "operators that name a direction, such as out-row, keep theirs",
         choices=DIRECTIONS,
     ),
-    Hyperparameter(name="normalize_features", kind=bool, default=False, about="features of a node sum to one"),
+    Hyperparameter("normalize_features", False, "features of a node sum to one"),
 )
 
 

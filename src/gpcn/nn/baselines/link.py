@@ -56,6 +56,8 @@ class LINK(LinkNetwork):
         features `[N, q]`, of which only `N` is looked at, and links among `N` nodes to logits `[N, C]`.
     """
 
+    per_node_weights = ("links.weight",)
+
     def __init__(
         self,
         in_channels: int,
@@ -69,7 +71,6 @@ class LINK(LinkNetwork):
     ) -> None:
         check_channels(in_channels, hidden_channels, out_channels, reads_features=False)
         super().__init__(num_nodes, self_loops)
-        self.per_node_weights = ("links.weight",)
         self.dropout = check_probability(dropout)
         self.links = Linear(self.num_nodes, out_channels, bias, per_node=True)
 
@@ -114,6 +115,8 @@ class LINKX(LinkNetwork):
     Shapes:
         features `[N, q]`, dense or sparse, and links among `N` nodes to logits `[N, C]`.
     """
+
+    per_node_weights = ("edge_mlp.layers.0.weight",)
 
     def __init__(
         self,

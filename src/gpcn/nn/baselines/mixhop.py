@@ -11,13 +11,14 @@ from torch import Tensor, nn
 from gpcn.errors import ConfigError
 from gpcn.nn.argument_checks import check_channels, check_count
 from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.baselines.gcn import GraphConvolution
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability, relu_dropout_
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import Linear, drop_features
 
 
-class MixHopConvolution(nn.Module):
+class MixHopConvolution(GraphConvolution):
     """`[Ā^p X W_p for p in powers] + b`, side by side.
 
     All `X W_p` come from one product. The blocks then wait in line: each sparse product moves all blocks that still
@@ -31,16 +32,8 @@ class MixHopConvolution(nn.Module):
     """
 
     def __init__(self, in_channels: int, out_channels: int, powers: Sequence[int], bias: bool = True) -> None:
-        super().__init__()
+        super().__init__(in_channels, len(powers) * out_channels, bias)
         self.powers, self.width = tuple(powers), out_channels
-        self.linear = Linear(in_channels, len(self.powers) * out_channels, bias=False)
-        self.bias = nn.Parameter(torch.zeros(len(self.powers) * out_channels)) if bias else None
-
-    def reset_parameters(self) -> None:
-        """Draw all `W_p` anew and set `b` to 0."""
-        self.linear.reset_parameters()
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
 
     def forward(self, x: Features, operator: SparseOperator) -> Tensor:
         """`[N, in_channels]` to `[N, len(powers) * out_channels]`."""

@@ -73,10 +73,9 @@ BASELINES = (
             MLP_LAYERS,
             ALPHA,
             Hyperparameter(
-                name="start",
-                kind=str,
-                default="ppr",
-                about="where γ starts: PageRank, powers of α, the last power alone, or at random",
+                "start",
+                "ppr",
+                "where γ starts: PageRank, powers of α, the last power alone, or at random",
                 choices=("ppr", "nppr", "sgc", "random"),
                 space=("ppr", "nppr", "random"),
             ),
@@ -188,9 +187,7 @@ BASELINES = (
         (
             HIDDEN,
             replace(STEPS, default=4, about="number of layers", space=(2, 4, 8)),
-            Hyperparameter(
-                name="hops", kind=int, default=4, about="highest power per layer", space=(2, 4), low=1, high=100
-            ),
+            Hyperparameter("hops", 4, "highest power per layer", space=(2, 4), low=1, high=100),
             ALPHA,
             THETA,
             DROPOUT,
@@ -206,9 +203,7 @@ BASELINES = (
         (
             *POLYNOMIAL,
             GAMMA,
-            Hyperparameter(
-                name="solver", kind=str, default="euler", about="euler, or a torchdiffeq method such as dopri5"
-            ),
+            Hyperparameter("solver", "euler", "euler, or a torchdiffeq method such as dopri5"),
             DROPOUT,
             NO_BIAS,
         ),

@@ -126,7 +126,7 @@ POLYNOMIALS = (
             *POLYNOMIAL,
             GAMMA,
             DROPOUT,
-            Hyperparameter(name="shared", kind=bool, default=False, about="one W for all layers"),
+            Hyperparameter("shared", False, "one W for all layers"),
             NO_BIAS,
         ),
         family="gpcn",

@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeAlias, cast
 
 from gpcn.errors import ConfigError
@@ -16,14 +16,13 @@ WHOLE = re.compile(r"[+-]?[0-9]{1,100}")
 LONGEST = 100  # characters of a value in a message
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Hyperparameter:
     """One setting.
 
     Args:
         name: the same word everywhere: command line, configuration, results.
-        kind: its type.
-        default: its value where nothing is said.
+        default: its value where nothing is said; of the same type as all others.
         about: one sentence.
         choices: the values it may have, where these are few.
         space: the values a search tries; empty where a search leaves it alone.
@@ -34,15 +33,20 @@ class Hyperparameter:
     """
 
     name: str
-    kind: type
     default: Value
     about: str
+    _: KW_ONLY
     choices: tuple[Value, ...] = ()
     space: tuple[Value, ...] = ()
     low: float | None = None
     below: float | None = None
     high: float | None = None
     grammar: Callable[[str], object] | None = None
+
+    @property
+    def kind(self) -> type:
+        """Its type."""
+        return type(self.default)
 
     def check(self, value: Any) -> Value:
         """`value` as this hyperparameter's type, or a `ConfigError` that says what is expected."""

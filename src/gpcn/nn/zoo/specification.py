@@ -94,6 +94,11 @@ class ModelSpecification:
         """Whether the model can predict a graph of which it saw no node and knows no label."""
         return not self.per_node and (self.fits_itself or not self.keeps_labels)
 
+    @property
+    def per_node_tensors(self) -> set[str]:
+        """Names of the tensors with a row per node: weights, and the training labels that a model keeps."""
+        return {*self.kind.per_node_weights, "seeds"}
+
     def settle(self, given: Mapping[str, Any]) -> dict[str, Value]:
         """Return all hyperparameters, given ones checked, the rest by default."""
         return resolve_settings(self.hyperparameters, given, self.name)

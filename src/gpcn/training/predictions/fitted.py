@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,6 @@ from torch import Tensor
 from gpcn.errors import CheckpointError, DataError
 from gpcn.graph import Graph
 from gpcn.nn import NodeClassifier, zoo
-from gpcn.nn.engine.randomness import drawing_from
 from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
 from gpcn.training.runs.run import Run
@@ -56,7 +54,7 @@ class Fitted:
             )
         state, _ = stored
         model = self.problem.build(self.run.config)
-        rows, moving = torch.tensor(self.training_rows), per_node_names(self.run)
+        rows, moving = torch.tensor(self.training_rows), zoo.specification_of(self.run.config.model).per_node_tensors
         fitting = {name: _moved(value, rows) if name in moving else value for name, value in state.items()}
         try:
             model.load_state_dict(fitting)
@@ -146,16 +144,6 @@ def _training_rows(run: Run, graph: Graph) -> npt.NDArray[np.int64]:
         )
     numbers = np.arange(graph.num_nodes)
     return np.where(numbers < count, numbers, UNKNOWN)
-
-
-def per_node_names(run: Run) -> set[str]:
-    """The tensors with a row per node: those that grow when a node is added, and the training labels."""
-    sizes: dict[str, Any] = {"in_channels": run.graph.features, "out_channels": run.graph.classes}
-    structure = run.structure()
-    sizes |= {"directed": structure.directed, "relations": structure.relations, **run.config.hyperparameters}
-    with drawing_from(torch.Generator()):
-        few, more = (zoo.build(run.config.model, num_nodes=count, **sizes).state_dict() for count in (2, 3))
-    return {name for name in few if few[name].shape != more[name].shape} | {"seeds"}
 
 
 def _moved(stored: Tensor, rows: Tensor) -> Tensor:
