@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,25 @@ def test_no_model_is_named_outside_the_zoo() -> None:
             if text.value in zoo.names() and (text.value not in OTHER_MEANINGS or text in chosen)
         ]
     assert named == []
+
+
+OF_THE_COMMAND_LINE = {"cli", "report", "paper"}  # what they write is read beside a command line
+RAYS_OWN = "ray start --"
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SOURCE)) for path in FILES])
+def test_only_the_command_line_names_its_options(path: Path) -> None:
+    if room(path) in OF_THE_COMMAND_LINE or "presets" in path.parts:
+        return
+    tree = ast.parse(path.read_text())
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            named = re.search(r"(?<![\w-])--[a-z]", node.value.replace(RAYS_OWN, ""))
+            assert named is None, (
+                f"line {node.lineno}: name it as gpcn.errors.Option, which each face words: {node.value!r}"
+            )

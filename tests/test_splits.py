@@ -232,8 +232,8 @@ def test_a_plan_notes_what_it_decided() -> None:
     ("settings", "sentence"),
     [
         ({}, "no way to split"),
-        ({"count": 2, "folds": 3}, "count .--random-splits. and by folds"),
-        ({"by": "a", "group": "b"}, "by .--split-by. and by group"),
+        ({"count": 2, "folds": 3}, "count .gpcn.random_splits. and by folds"),
+        ({"by": "a", "group": "b"}, "by .by. and by group"),
         ({"by": "a", "count": 2}, "expected one of them"),
         ({"folds": 5, "group": "b"}, "expected one of them"),
         ({"folds": 1}, "at least 2"),

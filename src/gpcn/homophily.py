@@ -150,7 +150,7 @@ def direction_hint(directions: Directions) -> str | None:
     if inward > outward:
         return (
             f"the nodes that point to a node tell more about it ({inward:.2f}) than those it points to "
-            f"({outward:.2f}): try --set direction=in, or --model multi-gpcn, which reads both apart"
+            f"({outward:.2f}): try direction=in, or the model multi-gpcn, which reads both apart"
         )
     return (
         f"the nodes that a node points to tell more about it ({outward:.2f}) than those that point to it "

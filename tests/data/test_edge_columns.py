@@ -240,7 +240,7 @@ def test_an_edge_list_to_be_scored_has_the_weights_of_training_or_none(tmp_path:
     assert later.equals(graph)
     assert "edge column 'weight' is not used: training did not use it" in later.notes
     heavy = load(weighted, require_labels=False)
-    with pytest.raises(DataError, match=r"plain.edges has no column 'weight' \(--weight\).* expected it as in"):
+    with pytest.raises(DataError, match=r"plain.edges has no column 'weight' \(weight\).* expected it as in"):
         load(plain, preparation=heavy.preparation, require_labels=False)
 
 
@@ -250,7 +250,7 @@ STRANGERS = EDGES + "a,zed,1,card,2024-03-09,\nzed,yak,2,card,2024-03-09,\n"
 def test_strangers_among_the_ends_are_an_error_by_default(folder: Path) -> None:
     written(folder, STRANGERS)
     with pytest.raises(
-        DataError, match=r"2 edge\(s\) name 2 node\(s\) .* the first is 'zed' in line 7;.*--unknown add"
+        DataError, match=r"2 edge\(s\) name 2 node\(s\) .* the first is 'zed' in line 7;.*unknown='add'"
     ):
         load(folder, columns=COLUMNS)
 
@@ -317,7 +317,7 @@ def test_edges_to_be_scored_may_lack_columns(folder: Path) -> None:
     assert later.feature_names == graph.feature_names
     for name in ("links: log out-degree by kind=cash", "links: out amount, sum", "links: in at, mean days ago"):
         assert f"column {name!r} is not in this table; it counts as missing for all nodes" in later.notes
-    with pytest.raises(DataError, match=r"has no column 'payee' \(--target\)"):
+    with pytest.raises(DataError, match=r"has no column 'payee' \(target\)"):
         load(written(folder, "payer,to\na,b\n"), columns=COLUMNS, preparation=graph.preparation)
 
 

@@ -168,7 +168,7 @@ def test_a_redirect_to_another_kind_of_connection_is_refused(server: Server) -> 
 
 
 def test_no_network_is_one_sentence() -> None:
-    with pytest.raises(FetchError, match=r"could not download .* name a mirror with --mirror or GPCN_MIRROR") as caught:
+    with pytest.raises(FetchError, match=r"could not download .* name a mirror with mirror or GPCN_MIRROR") as caught:
         fetch_file(FILE, None)
     assert "\n" not in str(caught.value)
 

@@ -237,11 +237,11 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "column of ids renamed": Difference(
         nodes=renamed("who", "person"),
-        refused=r"nodes.csv has no column 'who' \(--id\); it has person, .*; expected it as in training",
+        refused=r"nodes.csv has no column 'who' \(id\); it has person, .*; expected it as in training",
     ),
     "column of ends renamed": Difference(
         edges=renamed("payee", "to"),
-        refused=r"edges.csv has no column 'payee' \(--target\); it has payer, to, .*; expected it as in training",
+        refused=r"edges.csv has no column 'payee' \(target\); it has payer, to, .*; expected it as in training",
     ),
     "other delimiter": Difference(content=lambda table: csv_bytes(table, ";")),
     "compression": Difference(content=lambda table: gzip.compress(csv_bytes(table)), ending="csv.gz"),

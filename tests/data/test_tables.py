@@ -124,7 +124,7 @@ def test_an_edge_list_is_read_with_a_table_of_nodes(text: str, tmp_path: Path) -
 
 def test_an_edge_list_alone_is_a_graph_without_labels(tmp_path: Path) -> None:
     (tmp_path / "g.edges").write_text("10 20 0.5\n20 30 2\n")
-    with pytest.raises(DataError, match="no labels: .* give the table of nodes with --nodes"):
+    with pytest.raises(DataError, match="no labels: .* give the table of nodes with nodes"):
         load(tmp_path / "g.edges")
     graph = load(tmp_path / "g.edges", require_labels=False)
     assert graph.node_ids == ("10", "20", "30")
@@ -175,7 +175,7 @@ def test_named_weighted_graphs_survive_csv(tmp_path: Path) -> None:
 BAD = {
     "unknown node": (
         {"edges": EDGES + "a,zed\n"},
-        r"1 edge\(s\) name 1 node\(s\) that are not among the nodes.*'zed' in line 6.*--unknown drop",
+        r"1 edge\(s\) name 1 node\(s\) that are not among the nodes.*'zed' in line 6.*unknown='drop'",
     ),
     "duplicate id": ({"nodes": NODES + "a,1,red,true,no\n"}, r"1 node id\(s\) occur more than once.*'a'"),
     "empty id": ({"nodes": NODES + ",1,red,true,no\n"}, r"nodes.csv: 1 node\(s\) have no id.*line 6"),
@@ -196,14 +196,14 @@ BAD = {
         r"nodes.csv, line 3: column 'age' holds 'two'; expected a number",
     ),
     "no labels": ({"nodes": "id,f,label\na,1,\nb,1,\nc,1,NA\nd,1,nan\n"}, "no labels: every value of column 'label'"),
-    "no label column": ({"nodes": "id,f\na,1\nb,1\nc,1\nd,1\n"}, "no labels: .* name the column with --label$"),
+    "no label column": ({"nodes": "id,f\na,1\nb,1\nc,1\nd,1\n"}, "no labels: .* name the column with label$"),
     "a column that could be the label": (
         {"nodes": "id,size,kind,role\na,1,x,-\nb,2,x,lead\nc,3,x,staff\nd,4,x,lead\n"},
-        r"no labels: .* name the column with --label: 'role' \(lead and staff\)\?$",
+        r"no labels: .* name the column with label: 'role' \(lead and staff\)\?$",
     ),
     "several columns that could be": (
         {"nodes": "id,b,a,c\n" + "".join(f"{node},{node},{i % 3},{i % 2}\n" for i, node in enumerate("abcdefgh"))},
-        r"--label: 'c' \(0 and 1\) or 'a' \(3 different values\)\?$",
+        r"label: 'c' \(0 and 1\) or 'a' \(3 different values\)\?$",
     ),
     "two columns alike": ({"nodes": "id,f,f,label\na,1,1,x\n"}, "two columns called 'f'"),
     "weight is text": ({"edges": "source,target,weight\na,b,heavy\n"}, "weight column 'weight' holds string"),
@@ -230,8 +230,8 @@ def test_bad_tables_are_explained_in_one_sentence(case: str, folder: Path) -> No
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (Columns(source="src"), r"no column 'src' \(--source\); it has source, target"),
-        (Columns(label="klass"), r"no column 'klass' \(--label\)"),
+        (Columns(source="src"), r"no column 'src' \(source\); it has source, target"),
+        (Columns(label="klass"), r"no column 'klass' \(label\)"),
         (Columns(features=("age", "height")), "no column 'height'"),
         (Columns(splits=("fold",)), "no column 'fold'"),
     ],

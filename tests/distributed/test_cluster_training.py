@@ -21,9 +21,7 @@ pytest.importorskip("ray")
 def test_what_does_not_fit_is_said_before_anything_is_started(tmp_path: Path) -> None:
     shard(synthesize(nodes=30, classes=2, splits=1, features=2, seed=0), tmp_path / "parts", 2)
     config = TrainConfig.of("gpcn")
-    with pytest.raises(
-        ConfigError, match=r"has 2 part\(s\), one per worker, and --workers is 3; train with --workers 2"
-    ):
+    with pytest.raises(ConfigError, match=r"has 2 part\(s\), one per worker, and workers is 3; train with workers=2"):
         train_on_cluster(tmp_path / "parts", config, tmp_path / "run", workers=3)
     with pytest.raises(ConfigError, match="there is no split 4; the graph has splits 0 to 0"):
         train_on_cluster(tmp_path / "parts", config, tmp_path / "run", splits=[4])

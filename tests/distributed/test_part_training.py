@@ -92,12 +92,12 @@ def test_the_run_has_the_scores_of_one_machine_and_a_lost_worker_changes_nothing
 
 def test_parts_and_workers_must_be_as_many(tmp_path: Path) -> None:
     _, run = begun(tmp_path, 2)
-    with pytest.raises(ConfigError, match="was trained on other parts than .* has; choose another --out"):
+    with pytest.raises(ConfigError, match="was trained on other parts than .* has; choose another out"):
         begun(tmp_path, 3)
     with pytest.raises(ConfigError, match="holds another configuration"):
         begun(tmp_path, 2, TrainConfig.of("gpcn"))
     assert run.graph.parts == 2
-    with pytest.raises(ConfigError, match="holds a graph in parts; choose another --out"):
+    with pytest.raises(ConfigError, match="holds a graph in parts; choose another out"):
         open_or_create_part_run(tmp_path / "parts", tmp_path / "parts", Manifest.read(tmp_path / "parts"), CONFIG)
 
 

@@ -167,7 +167,7 @@ def test_numbers_written_as_texts_and_many_levels_are_prepared_as_in_memory(tmp_
 def test_too_many_different_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpcn.distributed.sharding.streamed_columns.MOST", 10)
     tables = written(tmp_path / "in", "parquet", nodes={"name": [f"name{i}" for i in range(NODES)]})
-    with pytest.raises(DataError, match=r"column 'name' has more than 10 different values.*--drop name"):
+    with pytest.raises(DataError, match=r"column 'name' has more than 10 different values.*'name': 'drop'"):
         shard_tables(tables, tmp_path / "out", 2)
 
 
@@ -194,7 +194,7 @@ def test_a_call_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     [
         (
             {"nodes": {"about": [f"a text number {i} of many words" for i in range(NODES)]}},
-            r"column 'about' holds text, which is not prepared while tables are streamed; leave it out with --drop",
+            r"column 'about' holds text, which is not prepared while tables are streamed; leave it out with roles=",
         ),
         (
             {"nodes": {"likes": ["sun;sea" if i % 2 else "sun;tea" for i in range(NODES)]}},
@@ -220,7 +220,7 @@ def test_what_cannot_be_streamed_is_refused_in_one_sentence(
 
 def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     tables = written(tmp_path / "in")
-    with pytest.raises(ConfigError, match="--memory is 'much'; expected a size such as 4GB"):
+    with pytest.raises(ConfigError, match="memory is 'much'; expected a size such as 4GB"):
         shard_tables(tables, tmp_path / "out", 2, memory="much")
     with pytest.raises(DataError, match="features from links are not made while tables are streamed"):
         shard_tables(Tables(tables.edges, tables.nodes, Columns(), "mine"), tmp_path / "out", 2)

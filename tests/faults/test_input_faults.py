@@ -92,7 +92,9 @@ def test_reading_stops_where_a_table_unpacks_to_more_than_memory(
     with pa.output_stream(str(tmp_path / f"e{ending}"), compression=packing) as stream:
         stream.write(first + line * (20_000_000 // len(line)))
     monkeypatch.setenv("GPCN_MEMORY", "30M")
-    with pytest.raises(CapacityError, match=r"are read, needs about .* is available; read fewer rows, or .* --memory"):
+    with pytest.raises(
+        CapacityError, match=r"are read, needs about .* is available; read fewer rows, or .* shard\(memory\)"
+    ):
         load(tmp_path / f"e{ending}", require_labels=False)
 
 
@@ -104,7 +106,7 @@ def test_lists_of_lists_are_refused(ending: str, tmp_path: Path) -> None:
         pq.write_table(table, tmp_path / "nodes.parquet")
     else:
         (tmp_path / "nodes.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
-    with pytest.raises(DataError, match=r"column 'm': it holds lists of list.*leave it out with --drop m"):
+    with pytest.raises(DataError, match=r"column 'm': it holds lists of list.*leave it out with roles={'m': 'drop'}"):
         load(tmp_path)
     with pytest.raises(DataError, match=r"column 'm': it holds lists of list"):
         load(tmp_path, columns=Columns(roles={"m": "tags"}))

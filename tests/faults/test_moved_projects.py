@@ -81,9 +81,9 @@ def test_a_study_and_a_run_do_not_share_a_folder(tmp_path: Path) -> None:
     about = study_header(graph, Space.of(["gpcn"]), Plan.of([0], 9), seed=0, source=None)
     config = TrainConfig.of("gpcn", hidden=4, epochs=3)
     train(graph, config, out=tmp_path / "run", jobs=1)
-    with pytest.raises(ConfigError, match="holds a run; choose another --out"):
+    with pytest.raises(ConfigError, match="holds a run; choose another out"):
         Ledger.create(tmp_path / "run", about)
     (tmp_path / "study").mkdir()
     Ledger.create(tmp_path / "study", about)
-    with pytest.raises(ConfigError, match="holds a study; choose another --out"):
+    with pytest.raises(ConfigError, match="holds a study; choose another out"):
         train(graph, config, out=tmp_path / "study", jobs=1)

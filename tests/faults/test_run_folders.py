@@ -83,7 +83,7 @@ def test_shuffled_deleted_and_foreign_node_ids_are_refused(run: Path, tmp_path: 
 def test_a_graph_with_other_names_is_another_graph(run: Path, changes: Any, things: str) -> None:
     renamed = replace(GRAPH, **changes)
     assert renamed.fingerprint() == GRAPH.fingerprint()
-    with pytest.raises(ConfigError, match=f"its {things} have other names; choose another --out"):
+    with pytest.raises(ConfigError, match=f"its {things} have other names; choose another out"):
         train(renamed, CONFIG, out=run, jobs=1)
 
 

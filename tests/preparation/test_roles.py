@@ -321,7 +321,9 @@ def test_a_role_that_does_not_exist_is_refused() -> None:
 
 @pytest.mark.parametrize("cells", [pa.array([{"a": 1}]), pa.array([b"\x00"]), pa.array([[0.5, 1.0]])])
 def test_values_that_no_role_can_hold_are_refused_by_name(cells: pa.Array) -> None:
-    with pytest.raises(DataError, match=r"column 'odd': it holds .*; leave it out with --drop odd") as caught:
+    with pytest.raises(
+        DataError, match=r"column 'odd': it holds .*; leave it out with roles={'odd': 'drop'}"
+    ) as caught:
         Preparation.fit({"odd": cells}, declared={})
     assert "\n" not in str(caught.value)
     assert Preparation.fit({"odd": cells}, declared={"odd": "drop"}).columns[0].role == "drop"

@@ -160,7 +160,7 @@ def prepared(tmp_path: Path) -> Graph:
 
 def test_a_graph_made_from_tables_is_not_given_features_twice(prepared: Graph, tmp_path: Path) -> None:
     save(prepared, tmp_path / "g.npz")
-    with pytest.raises(ConfigError, match=r"were prepared from tables; name --structure full where they are converted"):
+    with pytest.raises(ConfigError, match=r"were prepared from tables; name structure='full' where they are converted"):
         load(tmp_path / "g.npz", columns=Columns(structure="full"))
     assert "prepared from tables" in refused("inspect", tmp_path / "g.npz", "--structure", "degrees")
 
@@ -180,7 +180,7 @@ def test_a_table_without_features_takes_everything_the_links_say(tmp_path: Path)
 
 
 def test_a_level_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--structure is 'all'; expected auto or none or degrees or full"):
+    with pytest.raises(ConfigError, match="structure is 'all'; expected auto or none or degrees or full"):
         Columns(structure="all")
     with pytest.raises(DataError, match="there is no file"):
         load(tmp_path / "nothing.npz", columns=Columns(structure="full"))

@@ -82,9 +82,9 @@ def test_the_command_adds_the_section_for_a_comparison_too(folder: Path, today: 
 
 def test_what_cannot_be_compared_is_one_sentence(folder: Path, today: Path, tmp_path: Path) -> None:
     later = str(folder / "later.npz")
-    with pytest.raises(ConfigError, match="--edges is scored by a run, and .*graph.npz holds none; name a run, too"):
+    with pytest.raises(ConfigError, match="edges is scored by a run, and .*graph.npz holds none; name a run, too"):
         write_report_page([folder / "graph.npz"], tmp_path / "r.html", edges=later)
-    with pytest.raises(ConfigError, match="--nodes can belong to one of them only; leave --graph out"):
+    with pytest.raises(ConfigError, match="nodes can belong to one of them only; leave graph out"):
         write_report_page([folder / "runs"], tmp_path / "r.html", edges=later, graph="elsewhere.csv")
     assert not (tmp_path / "r.html").exists()
 

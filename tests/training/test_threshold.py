@@ -71,7 +71,7 @@ def test_numbers_f1_and_top_are_read_as_rules(text: str, kind: str, value: float
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("1.5", "--threshold is 1.5; expected a probability from 0 to 1"),
+        ("1.5", "threshold is 1.5; expected a probability from 0 to 1"),
         ("-0.1", "expected a probability from 0 to 1"),
         ("nan", "expected a probability from 0 to 1"),
         ("half", "'half' cannot be read; expected a probability, f1 or a number of nodes"),

@@ -69,7 +69,7 @@ def test_a_budget_is_a_number_of_configurations_or_a_time() -> None:
     assert read_budget("1.5m").seconds == 90
     assert read_seconds("300") == read_seconds("5m") == 300
     for text in ("", "0", "m", "1.5", "-3", "5 days"):
-        with pytest.raises(ConfigError, match="--budget is"):
+        with pytest.raises(ConfigError, match="budget is"):
             read_budget(text)
 
 

@@ -85,7 +85,7 @@ def test_a_run_predicts_evaluates_and_explains_as_the_commands_do(compared: gpcn
 
 def test_out_of_fold_needs_the_graph_trained_on(compared: gpcn.RunFolder, graph: gpcn.Graph) -> None:
     assert compared.predict(out_of_fold=True).labels is not None
-    with pytest.raises(gpcn.ConfigError, match="--out-of-fold is for the labelled nodes trained on"):
+    with pytest.raises(gpcn.ConfigError, match="out_of_fold is for the labelled nodes trained on"):
         compared.predict(graph, out_of_fold=True)
 
 

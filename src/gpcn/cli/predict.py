@@ -90,7 +90,7 @@ def predict(
     log(f"wrote {out}")
     notes = list(predictions.notes)
     formulas = None if safe_csv else prediction.spreadsheet_formula_note(predictions, out)
-    notes += [formulas] if formulas else []
+    notes += [f"{formulas}; --safe-csv puts an apostrophe before them"] if formulas else []
     facts = {
         "out": str(out),
         "predictions": len(predictions.nodes),

@@ -14,7 +14,7 @@ from gpcn.data.load import find_pair
 from gpcn.data.split_plan import SplitPlan
 from gpcn.data.tables import delimited
 from gpcn.data.tables.delimited import first_data_line
-from gpcn.errors import ConfigError, DataError
+from gpcn.errors import ConfigError, DataError, Option
 from gpcn.graph import Graph
 from gpcn.preparation import values
 from gpcn.preparation.misfits import MisfitError, plausible_times, refuse_days_that_do_not_exist
@@ -28,7 +28,7 @@ def apply_split_plan(graph: Graph, plan: SplitPlan, origin: GraphSource) -> Grap
 
 def split_by_columns(graph: Graph, plan: SplitPlan, origin: GraphSource) -> Graph:
     """`graph` split by the times or groups in a column of its table of nodes."""
-    option, name = ("--split-by", str(plan.by)) if plan.by else ("--split-group", str(plan.group))
+    option, name = (Option("split_by"), str(plan.by)) if plan.by else (Option("split_group"), str(plan.group))
     path = _table_of_nodes(origin, option)
     names = delimited.table_column_names(path)
     if name not in names:
@@ -48,13 +48,16 @@ def split_by_columns(graph: Graph, plan: SplitPlan, origin: GraphSource) -> Grap
     return plan.make(graph, groups=[*groups, *[""] * extra])
 
 
-def _table_of_nodes(origin: GraphSource, option: str) -> Path:
+def _table_of_nodes(origin: GraphSource, option: Option) -> Path:
     if origin.nodes:
         return Path(origin.nodes)
     folder = Path(origin.graph or "")
     nodes = find_pair(folder)[1] if folder.is_dir() else None
     if nodes is None:
-        raise ConfigError(f"{option} needs the table of nodes; name it with --nodes, or use --random-splits or --folds")
+        raise ConfigError(
+            f"{option} needs the table of nodes; name it with {Option('nodes')}, or use {Option('random_splits')} or "
+            f"{Option('folds')}"
+        )
     return nodes
 
 
@@ -77,7 +80,8 @@ def _times(column: Any, path: Path, name: str, *, declared: bool) -> tuple[npt.N
         first = first_data_line(path)
         where = f"line {error.row + first}" if first else f"row {error.row + 1}"
         raise DataError(
-            f"{path}, {where}: column {name!r} (--split-by) holds {error.cell!r}; expected {error.expected}; correct it"
+            f"{path}, {where}: column {name!r} ({Option('split_by')}) holds {error.cell!r}; expected {error.expected}; "
+            "correct it"
         ) from error
     if moments is None:
         raise DataError(f"{path}: column {name!r} holds neither dates nor numbers; expected something to order by time")

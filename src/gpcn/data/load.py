@@ -18,7 +18,7 @@ from gpcn.data.tables.assembly import assemble_graph
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable, edge_header_note
 from gpcn.data.tables.tables_out import read_table_description
-from gpcn.errors import ConfigError, DataError, near_matches
+from gpcn.errors import ConfigError, DataError, Option, near_matches
 from gpcn.files.input_files import require_regular_file, require_unicode_path
 from gpcn.graph import Graph
 from gpcn.preparation.appended import with_structure_features
@@ -84,7 +84,7 @@ def _check_exists(path: Path, source: str) -> None:
 
 def _refuse_options(what: str, nodes: object, columns: Columns) -> None:
     if nodes is not None or columns != Columns(structure=columns.structure):
-        raise ConfigError(f"{what} has its own columns; leave out --nodes and the options that name columns")
+        raise ConfigError(f"{what} has its own columns; leave out {Option('nodes')} and the options that name columns")
 
 
 def _load_path(
@@ -126,7 +126,7 @@ def find_pair(folder: Path) -> tuple[Path, Path | None]:
     if edges is None:
         raise DataError(
             f"{folder} holds no edges table; expected edges.csv, .tsv, .jsonl or .parquet, or name the file of edges "
-            "itself and the nodes with --nodes"
+            f"itself and the nodes with {Option('nodes')}"
         )
     return edges, find("nodes")
 
@@ -156,7 +156,7 @@ def _load_tables(
     node_table = None
     if nodes is not None:
         if not nodes.is_file():
-            raise DataError(f"{nodes} is not a file; check --nodes")
+            raise DataError(f"{nodes} is not a file; check {Option('nodes')}")
         names = delimited.table_column_names(nodes)
         columns = columns.in_nodes(names, str(nodes), lenient=scored)
         texts = [name for name in (columns.id, columns.label, *(columns.splits or ())) if name]

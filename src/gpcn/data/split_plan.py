@@ -8,14 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph, Split
 from gpcn.splits import check_shares_outside_fold, check_split_shares, folds, group_splits, random_splits, time_split
 from gpcn.utils.types import UNKNOWN, IntVector
 
 DEFAULT_COUNT = 5
 MOST_SPLITS = 10_000  # every one of them is trained, and holds every labelled node
-WAYS = {"count": "--random-splits", "folds": "--folds", "by": "--split-by", "group": "--split-group"}
+WAYS = {
+    "count": Option("random_splits"),
+    "folds": Option("folds"),
+    "by": Option("split_by"),
+    "group": Option("split_group"),
+}
 FEWEST_TO_SPLIT = 3
 NOTABLE = 0.05  # a share of nodes that is off by more than this is worth a note
 

@@ -14,7 +14,7 @@ from gpcn.data.parts.tables import PartData
 from gpcn.distributed.part_adjacency import PartAdjacency
 from gpcn.distributed.part_problem import PartGraph, PartProblem
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.tasks.classification import Classification
@@ -28,8 +28,9 @@ def load_part(
     """The part of this worker, which reads no other; all workers do this together."""
     if workers.size != manifest.parts:
         raise ConfigError(
-            f"{root} has {manifest.parts} part(s) and there are {workers.size} worker(s); train with --workers "
-            f"{manifest.parts}, or write it again with gpcn shard --parts {workers.size}"
+            f"{root} has {manifest.parts} part(s) and there are {workers.size} worker(s); train with "
+            f"{Option('workers', manifest.parts)}, or write it again with "
+            f"{Option('parts', workers.size, command='shard')}"
         )
     data = PartData.read(root, manifest, workers.rank)
     return build_part_problem(data, manifest, config, workers, torch.get_default_dtype()), data

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gpcn.data.graph_record import GraphRecord, GraphSource
 from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
 from gpcn.training.runs.run import Run
@@ -29,7 +29,7 @@ def open_or_create_part_run(path: Path, shards: str | Path, manifest: Manifest, 
     """The run in `path`, checked to be of this graph, configuration and number of parts; a new one if there is none."""
     refuse_folder_of_other_kind(path, "config.json")
     if is_sharded(path):
-        raise ConfigError(f"{path} holds a graph in parts; choose another --out")
+        raise ConfigError(f"{path} holds a graph in parts; choose another {Option('out')}")
     about = replace(manifest.graph, parts=manifest.parts, order=manifest.order)
     if not (path / "config.json").exists():
         source = GraphSource(graph=remote_url(shards) or str(Path(shards).resolve()))
@@ -37,12 +37,14 @@ def open_or_create_part_run(path: Path, shards: str | Path, manifest: Manifest, 
     run = Run.open(path)
     if run.config.canonical() != config.canonical():
         changed = "; ".join(run.config.differences(config)[:3])
-        raise ConfigError(f"{path} holds another configuration ({changed}); choose another --out")
+        raise ConfigError(f"{path} holds another configuration ({changed}); choose another {Option('out')}")
     for key, what in (("fingerprint", "another graph"), ("metric", "another metric"), ("parts", "other parts")):
         if getattr(run.graph, key) != getattr(about, key):
-            raise ConfigError(f"{path} was trained on {what} than {shards} has; choose another --out")
+            raise ConfigError(f"{path} was trained on {what} than {shards} has; choose another {Option('out')}")
     if run.graph.order != manifest.order:
-        raise ConfigError(f"{path} was trained on parts in another order than {shards} has; choose another --out")
+        raise ConfigError(
+            f"{path} was trained on parts in another order than {shards} has; choose another {Option('out')}"
+        )
     return run
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpcn.data.object_storage import RemoteFolder, remote_url, url_cache_folder
 from gpcn.data.parts.manifest import FILE, Manifest, part_folder
-from gpcn.errors import ConfigError, GpcnError
+from gpcn.errors import ConfigError, GpcnError, Option
 from gpcn.training.runs.folders import KINDS
 
 COMMON = ("config.json", "environment.json", "node_ids.npz", "result.json")
@@ -54,7 +54,7 @@ class RunFiles:
         except GpcnError as error:
             if self.location == str(self.folder) or str(self.folder) not in str(error):
                 raise
-            raise type(error)(str(error).replace(str(self.folder), self.location)) from error
+            raise type(error)(f"{error}".replace(str(self.folder), self.location)) from error
 
 
 class RemoteRunFiles(RunFiles):
@@ -79,7 +79,7 @@ class RemoteRunFiles(RunFiles):
             names += [f"{folder}/{part_folder(Path(), part).name}" for folder in folders]
         self.remote.fetch(self.folder, names)
         if (self.folder / FILE).is_file():
-            raise ConfigError(f"{self.location} holds a graph in parts; choose another --out")
+            raise ConfigError(f"{self.location} holds a graph in parts; choose another {Option('out')}")
 
     def fetch(self, names: Sequence[str]) -> None:
         """From the object store."""

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.exec.executor import RETRIES
 from gpcn.utils.extras import require_library
 
@@ -22,7 +22,9 @@ STARTS = 5  # of a cluster on this machine, where it is too busy for one
 def connect_to_ray(ray: Any, cpus: int | None, address: str | None) -> None:
     """Join the cluster at `address`; without one, start a cluster of `cpus` on this machine, for it alone."""
     if address is not None and not _answers(address):
-        raise ConfigError(f"no Ray cluster at {address}: nothing answers there; start one with: ray start --head")
+        raise ConfigError(
+            f"no Ray cluster at {address}: nothing answers there; start one with: ray start {Option('head')}"
+        )
     options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address is None:
         options |= {
@@ -37,7 +39,7 @@ def connect_to_ray(ray: Any, cpus: int | None, address: str | None) -> None:
         except (ConnectionError, RuntimeError, ValueError) as error:
             where = address or "this machine"
             raise ConfigError(
-                f"there is no Ray cluster at {where}: {error}; start one with: ray start --head"
+                f"there is no Ray cluster at {where}: {error}; start one with: ray start {Option('head')}"
             ) from error
         except Exception as error:  # Ray gives a node half a minute to start, and says so with no kind of its own
             with contextlib.suppress(Exception):
@@ -77,7 +79,7 @@ def load_ray(*, local: bool, library: str = "ray") -> Any:
         os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # without it, for ever
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         _show_token(local)
-    require_library(library, "--engine ray")
+    require_library(library, Option("engine", "ray"))
     import ray
     import ray.exceptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.errors import CheckpointError, ConfigError, Option
 from gpcn.nn import decomposition, integrated_gradients, zoo
 from gpcn.training.runs.run import Run
 
@@ -30,7 +30,7 @@ def explainable_runs(runs: Sequence[Run]) -> list[Run]:
         models = ", ".join(sorted({run.config.model for run in runs}))
         raise ConfigError(
             f"what auto chose cannot be decomposed: {models} have neither a sum over hops nor gradients; train a model "
-            "that has, with gpcn train --model multi-gpcn"
+            f"that has, with {Option('model', 'multi-gpcn', command='train')}"
         )
     return explainable
 

@@ -21,7 +21,7 @@ try:
 except ImportError:  # Windows, which deletes no file that is open
     fcntl = None  # type: ignore[assignment]
 
-from gpcn.errors import CheckpointError, DataError
+from gpcn.errors import CheckpointError, DataError, Option
 
 
 @contextmanager
@@ -61,7 +61,9 @@ def add_folder(path: Path) -> None:
     try:
         path.mkdir(exist_ok=True)
     except OSError as error:
-        raise CheckpointError(f"cannot make {path}: {error.strerror or error}; choose another --out") from error
+        raise CheckpointError(
+            f"cannot make {path}: {error.strerror or error}; choose another {Option('out')}"
+        ) from error
 
 
 def _require_folder(path: Path) -> None:

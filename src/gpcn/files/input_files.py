@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError, DataError
+from gpcn.errors import ConfigError, DataError, Option
 from gpcn.utils.text import printable_text
 
 LARGEST_TOML = 1 << 20  # bytes; settings are a page at most
@@ -31,7 +31,7 @@ def require_unicode_path(path: Path) -> None:
         raise DataError(f"the name {printable_text(path)!r} is not UTF-8 text; rename the file or folder")
 
 
-def read_toml(path: Path, option: str) -> dict[str, Any]:
+def read_toml(path: Path, option: Option) -> dict[str, Any]:
     """The content of a TOML file that `option` names; whatever is wrong with it is one sentence."""
     try:
         require_regular_file(path)
@@ -43,7 +43,7 @@ def read_toml(path: Path, option: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ConfigError(f"{path} is nested too deeply; expected flat settings such as hidden = 64") from error
     except DataError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(f"{error}") from error
     except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, and numbers of more digits than Python reads
         first = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise ConfigError(f"{path} is not a TOML file: {first}") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from gpcn.errors import CheckpointError
+from gpcn.errors import CheckpointError, Option
 
 
 @contextmanager
@@ -19,9 +19,13 @@ def locked_folder(path: Path) -> Iterator[None]:
         lock = FileLock(path / ".lock", timeout=0)
         lock.acquire()
     except Timeout as error:
-        raise CheckpointError(f"another process is working on {path}; wait for it, or choose another --out") from error
+        raise CheckpointError(
+            f"another process is working on {path}; wait for it, or choose another {Option('out')}"
+        ) from error
     except OSError as error:
-        raise CheckpointError(f"cannot write to {path}: {error.strerror or error}; choose another --out") from error
+        raise CheckpointError(
+            f"cannot write to {path}: {error.strerror or error}; choose another {Option('out')}"
+        ) from error
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.files.atomic import replacing
 
 REPRODUCTION = (
@@ -84,11 +84,11 @@ def read(path: Path, columns: Sequence[str]) -> list[Row]:
         reader = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
         rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read: {error}; delete it, or choose another --results") from error
+        raise DataError(f"{path} cannot be read: {error}; delete it, or choose another {Option('results')}") from error
     if tuple(reader.fieldnames or ()) != tuple(columns):
         raise DataError(
             f"{path} has columns {', '.join(reader.fieldnames or ['none'])}; expected {', '.join(columns)}; "
-            "move it away, or choose another --results"
+            f"move it away, or choose another {Option('results')}"
         )
     return rows
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.preparation import structure
 from gpcn.preparation.preparation import Preparation
@@ -25,7 +25,8 @@ def with_structure_features(graph: Graph, level: str, preparation: Preparation |
         return graph
     if graph.preparation is not None:
         raise ConfigError(
-            f"the features of {graph.name} were prepared from tables; name --structure {level} where they are converted"
+            f"the features of {graph.name} were prepared from tables; name {Option('structure', level)} where they are "
+            "converted"
         )
     entries = graph.adjacency.tocoo()
     ends = np.stack([entries.row, entries.col]).astype(np.int64)

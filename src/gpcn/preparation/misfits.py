@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.preparation import date_texts, values
 from gpcn.preparation.values import Floats
 
@@ -73,7 +73,7 @@ def refuse_strange_years(column: Any, seconds: Floats, *, declared: bool = False
     if not strange.any():
         return
     row = int(np.argmax(strange))
-    hint = "" if declared else " (others are read of a column of nodes that --date names)"
+    hint = "" if declared else f" (others are read of a column of nodes that {Option('date')} names)"
     cell = column[row].cast(pa.string()).as_py()
     raise MisfitError(row, cell, f"a date in the years {first} to {last}{hint}", name)
 

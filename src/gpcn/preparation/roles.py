@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.preparation import values
 from gpcn.preparation.date_texts import DIGITS
 from gpcn.preparation.misfits import (
@@ -71,7 +71,7 @@ def guess_role(name: str, column: Any) -> Guess:
 def _refuse_unreadable(name: str, kind: Any, many: str = "") -> None:
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         expected = "expected numbers, text, dates or lists of texts"
-        raise DataError(f"it holds {many}{kind} values; {expected}; leave it out with --drop {name}")
+        raise DataError(f"it holds {many}{kind} values; {expected}; leave it out with {Option('drop', name)}")
 
 
 def declared_role(role: Role, column: Any, name: str = "") -> Guess:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpcn.data.graph_record import GraphIdentity, GraphRecord
 from gpcn.data.load import load
-from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError
+from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError, Option
 from gpcn.explanation import can_be_explained
 from gpcn.graph import Graph
 from gpcn.tasks.metrics import oriented_score
@@ -124,7 +124,7 @@ class PageContext:
                 self.add(reload_graph(record, path, self.graph, self.nodes, self.mirror, moved=True))
             except GpcnError as error:
                 where = "if its files were moved, name them with --graph and --nodes"
-                return None, (f"the graph of {path} cannot be loaded, so {what} ({where}): {error}",)
+                return None, (f"the graph of {path} cannot be loaded, so {what} ({where}): {error!s}",)
         if wanted not in self.graphs:
             return None, (f"the graph of {path} has changed since training, so {what}",)
         graph = self.graphs[wanted]
@@ -263,7 +263,7 @@ def _load(path: str, mirror: Path | None) -> Graph:
         raise DataError(
             f"{path} is neither a run (it has no config.json), nor a study (no study.json), nor a comparison (no "
             "folder in it is a run, a study or a choice of auto), nor a graph (it has no edges table); name a folder "
-            "that gpcn train, tune, auto or compare --out wrote, or a graph"
+            f"that gpcn train, tune, auto or compare {Option('out')} wrote, or a graph"
         )
     return load(path, mirror=mirror)
 

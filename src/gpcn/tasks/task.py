@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.tasks.metrics import find_metric
 
 Values = npt.NDArray[Any]
@@ -117,7 +117,7 @@ class Task(ABC):
             chosen = find_metric(metric)
             raise ConfigError(
                 f"{whose} cannot choose by {chosen.title}, which needs {chosen.needs} among them; found "
-                f"{self.describe(truth)}; use other splits, or --metric {self.plain_metric}"
+                f"{self.describe(truth)}; use other splits, or {Option('metric', self.plain_metric)}"
             )
 
     def share(self, prediction: Prediction, truth: Values, metric: str) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError, DataError
+from gpcn.errors import ConfigError, DataError, Option
 from gpcn.files.atomic import replacing
 
 BOUND, SPECTRUM = "gpcn bound", "gpcn spectrum"
@@ -55,7 +55,9 @@ class TheoryDocument:
             document = json.loads(path.read_bytes())
             kind = document.get("kind") if isinstance(document, dict) else None
             if kind not in (BOUND, SPECTRUM):
-                raise DataError(f"{path} is not a document of gpcn bound --out or gpcn spectrum --out")
+                raise DataError(
+                    f"{path} is not a document of gpcn bound {Option('out')} or gpcn spectrum {Option('out')}"
+                )
             if kind == BOUND:
                 return _from_bound(document)
             return cls(graph=str(document["graph"]), **_spectrum_fields(document))
@@ -63,7 +65,7 @@ class TheoryDocument:
             raise DataError(f"cannot read {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise DataError(
-                f"{path} is damaged ({error!r}); make it again with gpcn bound or spectrum --out"
+                f"{path} is damaged ({error!r}); make it again with gpcn bound or spectrum {Option('out')}"
             ) from error
 
 
@@ -77,7 +79,7 @@ def write_document(document: Mapping[str, Any], path: Path) -> None:
 def check_document_name(path: Path) -> None:
     """Refuse a name that `gpcn report` would not recognize, before there is anything to write."""
     if path.suffix.lower() != ".json":
-        raise ConfigError(f"--out is {path}; expected a name that ends in .json")
+        raise ConfigError(f"{Option('out')} is {path}; expected a name that ends in .json")
 
 
 def _from_bound(document: Mapping[str, Any]) -> TheoryDocument:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.files.input_files import read_toml
 from gpcn.nn import zoo
 from gpcn.nn.engine.adjacency import DIRECTIONS
@@ -82,7 +82,7 @@ class TrainConfig:
     @classmethod
     def from_toml(cls, path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
         """From a TOML file of flat settings (`model`, `seed`, and any hyperparameter), `changes` on top."""
-        settings = read_toml(path, "--config")
+        settings = read_toml(path, Option("config"))
         nested = next((name for name, value in settings.items() if isinstance(value, (dict, list))), None)
         if nested is not None:
             raise ConfigError(f"{path}: {nested} is a table or list; expected flat settings such as hidden = 64")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError, DataError
+from gpcn.errors import ConfigError, DataError, Option
 from gpcn.graph import Graph
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.base import Features
@@ -72,7 +72,7 @@ class Problem:
             machine_memory.require_memory(
                 size * (2 if config["normalize_features"] else 1),
                 f"a copy of the {graph.num_features:,} features of {graph.num_nodes:,} nodes",
-                "leave columns out with --drop or --features",
+                f"leave columns out with {Option('drop')} or {Option('features')}",
             )
         prepared = graph.with_row_normalized_features() if config["normalize_features"] else graph
         x, adjacency = inputs_of(prepared, direction=config["direction"], device=device, dtype=dtype)
@@ -104,7 +104,7 @@ def choose_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("there is no CUDA device here; use --device cpu or auto")
+        raise ConfigError(f"there is no CUDA device here; use {Option('device', 'cpu')} or auto")
     if name not in ("cpu", "cuda"):
         raise ConfigError(f"device is {name!r}; expected auto, cpu or cuda")
     return torch.device(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 SHORTEST, LONGEST = 1.0, 366 * 24 * 3600.0  # seconds; in less than one nothing can be trained
@@ -33,7 +33,7 @@ def read_budget(text: str) -> Budget:
     if unit:
         return Budget(seconds=_seconds(text, amount * UNITS[unit], wanted))
     if "." in text or amount > MOST_CONFIGURATIONS:
-        raise ConfigError(f"--budget is {_short(text)}; expected {wanted}, at most {MOST_CONFIGURATIONS:,}")
+        raise ConfigError(f"{Option('budget')} is {_short(text)}; expected {wanted}, at most {MOST_CONFIGURATIONS:,}")
     return Budget(configurations=int(amount))
 
 
@@ -47,13 +47,15 @@ def read_seconds(text: str) -> float:
 def _amount(text: str, wanted: str) -> tuple[float, str]:
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh]?)\s*", text)
     if match is None or float(match[1]) <= 0:
-        raise ConfigError(f"--budget is {_short(text)}; expected {wanted}")
+        raise ConfigError(f"{Option('budget')} is {_short(text)}; expected {wanted}")
     return float(match[1]), match[2]
 
 
 def _seconds(text: str, seconds: float, wanted: str) -> float:
     if not SHORTEST <= seconds <= LONGEST:
-        raise ConfigError(f"--budget is {_short(text)}; expected {wanted}, from {SHORTEST:g} second to a year")
+        raise ConfigError(
+            f"{Option('budget')} is {_short(text)}; expected {wanted}, from {SHORTEST:g} second to a year"
+        )
     return seconds
 
 

@@ -19,7 +19,7 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from gpcn.errors import CheckpointError, ConfigError, GpcnError
+from gpcn.errors import CheckpointError, ConfigError, GpcnError, Option
 from gpcn.files.schema import count, number, optional
 from gpcn.files.sealed import write_sealed
 from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
@@ -61,7 +61,7 @@ class Ledger:
             different = [name for name in header.__struct_fields__ if getattr(before, name) != getattr(now, name)]
             if different:
                 raise ConfigError(
-                    f"{folder} holds another study (its {', '.join(different)} differ); choose another --out"
+                    f"{folder} holds another study (its {', '.join(different)} differ); choose another {Option('out')}"
                 )
             source = source or existing.graph.source
         wanted = replace(header, graph=replace(header.graph, source=source))
@@ -92,7 +92,7 @@ class Ledger:
         if file is not None and not file.is_file():
             raise CheckpointError(
                 f"{folder} has no evaluations at {file}: it was not begun, or lives in another storage; name that with "
-                "--storage"
+                f"{Option('storage')}"
             )
         return cls._existing(folder, header, open_storage(folder, url), url)
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.errors import CheckpointError, ConfigError, Option
 from gpcn.files.atomic import replacing
 from gpcn.tuning.storage import storage_location
 
@@ -43,11 +43,15 @@ def last_request(folder: Path) -> StudyRequest | None:
             raise TypeError("budget and place are not text")
         return request
     except (OSError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{file} is damaged: {error}; delete it, and name --budget (and --storage)") from error
+        raise CheckpointError(
+            f"{file} is damaged: {error}; delete it, and name {Option('budget')} (and {Option('storage')})"
+        ) from error
 
 
 def check_study_location(folder: Path, storage: str | None) -> None:
     """Refuse to look for a study in its folder that lives elsewhere: there, a second one would begin."""
     request = last_request(folder)
     if request is not None and request.elsewhere is not None and storage is None:
-        raise ConfigError(f"the study of {folder} lives at {request.elsewhere}; name its address with --storage")
+        raise ConfigError(
+            f"the study of {folder} lives at {request.elsewhere}; name its address with {Option('storage')}"
+        )

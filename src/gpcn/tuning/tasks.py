@@ -78,7 +78,7 @@ class Evaluator:
         except TrainingError as error:
             outcome = {"failed": str(error)}
         except GpcnError as error:
-            outcome = {"refused": str(error)}
+            outcome = {"refused": f"{error}"}  # its options still as data
         except Exception as error:
             outcome = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
         return outcome | {"seconds": round(time.perf_counter() - start, 3)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 
 EXTRA_OF = {
     "duckdb": "scale",
@@ -21,12 +21,12 @@ EXTRA_OF = {
 """The extra of `pyproject.toml` that brings a library."""
 
 
-def require_library(library: str, purpose: str) -> Any:
+def require_library(library: str, purpose: str | Option) -> Any:
     """The module `library`; where it cannot be imported, one sentence says what needs it and which extra brings it.
 
     Args:
         library: one of `EXTRA_OF`.
-        purpose: the subject of that sentence, such as `--order metis`.
+        purpose: the subject of that sentence, such as an option or `to_pyg`.
     """
     try:
         return import_module(library)

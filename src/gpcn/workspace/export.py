@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.errors import CheckpointError, ConfigError, Option
 from gpcn.files.atomic import replacing, write_json
 from gpcn.graph import Graph
 from gpcn.nn import zoo
@@ -31,7 +31,7 @@ from gpcn.workspace.folder import RunFolder
 FORMATS = ("torch",)
 FORMAT = 1
 NO_ONNX = (
-    "gpcn writes no ONNX; write --format torch, then convert with "
+    f"gpcn writes no ONNX; write {Option('format', 'torch')}, then convert with "
     "torch.onnx.export(torch.export.load('model.pt2'), dynamo=True), which needs onnx and onnxscript"
 )
 
@@ -45,7 +45,7 @@ def export_folder(
         What `about.json` says, and where it is.
     """
     if format not in FORMATS:
-        raise ConfigError(NO_ONNX if format == "onnx" else f"--format is {format!r}; expected torch")
+        raise ConfigError(NO_ONNX if format == "onnx" else f"{Option('format')} is {format!r}; expected torch")
     target, loaded = Path(out), folder.graph_to_predict(graph, nodes)
     refuse_folder_of_other_kind(target)
     counts = Counter(run.path for run in folder.runs)

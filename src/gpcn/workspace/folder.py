@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpcn import explanation
 from gpcn.data.object_storage import local_copy
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.explanation import explain_average, explain_class
 from gpcn.graph import Graph
 from gpcn.training.pausable_training import with_epoch_rule
@@ -159,11 +159,17 @@ class RunFolder:
         if rule is not None:
             thresholds.check_two_classes(judged[0])
         if only not in (None, "new"):
-            raise ConfigError(f"--only is {only!r}; expected new: the nodes that were not there in training")
+            raise ConfigError(f"{Option('only')} is {only!r}; expected new: the nodes that were not there in training")
         if out_of_fold and (graph is not None or unlabelled):
-            raise ConfigError("--out-of-fold is for the labelled nodes trained on; leave GRAPH and --unlabelled out")
+            raise ConfigError(
+                f"{Option('out_of_fold')} is for the labelled nodes trained on; leave GRAPH and {Option('unlabelled')} "
+                "out"
+            )
         if out_of_fold and only is not None:
-            raise ConfigError("--only is for changed graphs, and --out-of-fold for the one trained on; leave one out")
+            raise ConfigError(
+                f"{Option('only')} is for changed graphs, and {Option('out_of_fold')} for the one trained on; leave "
+                "one out"
+            )
         log = log or (lambda text: None)
         log(f"opened {self.path}: {self.kind} of {', '.join(self.models)}")
         loaded = self.graph_to_predict(graph, nodes, unknown)
@@ -246,7 +252,9 @@ class RunFolder:
 
         ranking = best(study)
         if not ranking:
-            raise ConfigError(f"no configuration of {self.path} was scored yet; go on with gpcn tune --resume")
+            raise ConfigError(
+                f"no configuration of {self.path} was scored yet; go on with {Option('resume', command='tune')}"
+            )
         trial, _, rule = ranking[0]
         source = study.graph.source and with_resolved_paths(study.graph.source, self.path)
         train(self._graph, with_epoch_rule(trial.config, rule), out=out, splits=splits, jobs=jobs, source=source)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.training.runs.folders import is_run, runs_in
 from gpcn.workspace.folder import open_run
 
@@ -36,8 +36,9 @@ def write_report_page(
         return report.write(paths, out, mirror=mirror, graph=graph, nodes=nodes, names_nodes=names_nodes)
     if graph is not None:
         raise ConfigError(
-            "--edges names new tables and --graph where the old ones are now, and --nodes can belong to one of them "
-            "only; leave --graph out: drift needs no more than the run"
+            f"{Option('edges')} names new tables and {Option('graph')} where the old ones are now, and "
+            f"{Option('nodes')} can belong to one of them only; leave {Option('graph')} out: drift needs "
+            "no more than the run"
         )
     from gpcn.report.materials import NewTablesMaterial
 
@@ -49,7 +50,9 @@ def write_report_page(
         predictions = folder.predict(edges, nodes)
         new_tables.append(NewTablesMaterial(Path(edges).name, folder.path.resolve().name, predictions, names_nodes))
     if not new_tables:
-        raise ConfigError(f"--edges is scored by a run, and {', '.join(map(str, paths))} holds none; name a run, too")
+        raise ConfigError(
+            f"{Option('edges')} is scored by a run, and {', '.join(map(str, paths))} holds none; name a run, too"
+        )
     return report.write(paths, out, mirror=mirror, names_nodes=names_nodes, new_tables=new_tables)
 
 

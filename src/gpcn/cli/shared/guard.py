@@ -21,6 +21,7 @@ from typing import Any
 import typer
 
 from gpcn.cli.shared import elapsed_time
+from gpcn.cli.shared.option_words import command_line_words
 from gpcn.cli.shared.output import print_error
 from gpcn.cli.shared.stopping import SENTENCE, Stopped
 from gpcn.errors import ConfigError, GpcnError
@@ -86,7 +87,7 @@ def explain_failure(error: Exception, words: Sequence[str], *, debug: bool = Fal
     """The sentence for whatever ended a command, and the exit code."""
     command = printable_command(words)
     if isinstance(error, GpcnError):
-        return str(error), INPUT
+        return error.worded(command_line_words), INPUT
     if isinstance(error, ParserError):
         return _parser_sentence(error, words), INPUT
     if is_refusal(error):

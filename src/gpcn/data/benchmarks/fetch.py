@@ -30,7 +30,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from gpcn.errors import FetchError
+from gpcn.errors import FetchError, Option
 
 DOWNLOAD_BASE = "https://raw.githubusercontent.com"
 TIMEOUT_SECONDS = 30
@@ -101,7 +101,7 @@ def mirror_folder(given: Path | None = None) -> Path | None:
     """The mirror in force, checked to exist."""
     chosen = given or (Path(os.environ["GPCN_MIRROR"]) if os.environ.get("GPCN_MIRROR") else None)
     if chosen is not None and not chosen.is_dir():
-        raise FetchError(f"the mirror {chosen} is not a folder; check --mirror or GPCN_MIRROR")
+        raise FetchError(f"the mirror {chosen} is not a folder; check {Option('mirror')} or GPCN_MIRROR")
     return chosen
 
 
@@ -129,7 +129,7 @@ def fetch_file(file: RemoteFile, mirror: Path | None) -> bytes:
     if not file.verifiable:
         raise FetchError(
             f"{file.path} has no published checksum, so it is never downloaded; put a copy you trust into a mirror "
-            f"folder under that path and name the folder with --mirror or GPCN_MIRROR"
+            f"folder under that path and name the folder with {Option('mirror')} or GPCN_MIRROR"
         )
     return _download(file, cached)
 
@@ -190,7 +190,7 @@ def _transfer(file: RemoteFile, partial: Path) -> None:
     reason = getattr(problem, "reason", None) or problem
     raise FetchError(
         f"could not download {file.url()} in {ATTEMPTS} tries: {reason}; what arrived is kept and the next try goes on "
-        "from there; without a network, name a mirror with --mirror or GPCN_MIRROR"
+        f"from there; without a network, name a mirror with {Option('mirror')} or GPCN_MIRROR"
     )
 
 

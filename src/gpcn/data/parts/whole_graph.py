@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.reordered_graph import reordered_graph
 from gpcn.data.parts.tables import PartData
+from gpcn.errors import Option
 from gpcn.graph import Graph, Split
 from gpcn.utils import machine_memory
 
@@ -20,7 +21,9 @@ def read_whole(root: Path) -> Graph:
     about = manifest.graph
     dense = 0 if manifest.sparse_features else about.nodes * about.features
     needed = 4 * dense + 16 * manifest.links
-    machine_memory.require_memory(needed, f"the graph in {root}", "train it by parts with gpcn train --engine ray")
+    machine_memory.require_memory(
+        needed, f"the graph in {root}", f"train it by parts with {Option('engine', 'ray', command='train')}"
+    )
     parts = [PartData.read(root, manifest, number) for number in range(manifest.parts)]
     features = [part.features for part in parts]
     whole = Graph(

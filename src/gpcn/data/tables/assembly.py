@@ -20,7 +20,7 @@ from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import Ends, SourceTable, read_ends
 from gpcn.data.tables.feature_storage import compact_features
 from gpcn.data.tables.node_labels import read_label_column
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.graph import Graph, Split
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import structure, values
@@ -36,6 +36,7 @@ PARTS = {
     "test": ("test", "testing", "eval", "evaluation", "holdout"),
     "calibration": ("calibration", "calibrate", "cal"),
 }
+SAID = ("category", "text", "drop")  # what a user can say of a column that does not hold what it seemed to
 PART_OF = {word: part for part, words in PARTS.items() for word in words}
 
 
@@ -179,7 +180,8 @@ def _refuse_shared_names(of_nodes: Mapping[str, Any], of_links: Mapping[str, Any
     if nodes is not None and shared:
         raise DataError(
             f"{nodes.where}: {len(shared)} column(s) are called like features that are made of the links, the first is "
-            f"{shared[0]!r}; expected names of their own, so rename them, or use --structure none to keep these alone"
+            f"{shared[0]!r}; expected names of their own, so rename them, or use "
+            f"{Option('structure', 'none')} to keep these alone"
         )
 
 
@@ -208,10 +210,10 @@ def _prepared(
         where = f"{nodes.where}, {nodes.at(error.row)}" if nodes else f"row {error.row + 1}"
         raise DataError(
             f"{where}: column {error.column!r} holds {error.cell!r}; expected {error.expected}; correct it, or say "
-            f"what the column holds with --category, --text or --drop {error.column}"
+            f"what the column holds with {' or '.join(f'{Option(role, error.column)}' for role in SAID)}"
         ) from error
     except DataError as error:
-        raise DataError(f"{nodes.where}: {error}" if nodes else str(error)) from error
+        raise DataError(f"{nodes.where}: {error}" if nodes else f"{error}") from error
     notes += [
         f"column {column.name!r} was left out: {column.reason}"
         for column in preparation.columns

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from gpcn.errors import ConfigError, DataError
+from gpcn.errors import ConfigError, DataError, Option
 from gpcn.preparation.roles import LITERAL, ROLES, Role
 from gpcn.preparation.scalar_encoders import Scale
 
@@ -67,7 +67,7 @@ class Columns:
     def __post_init__(self) -> None:
         for option, choices in CHOICES.items():
             if getattr(self, option) not in choices:
-                raise ConfigError(f"--{option} is {getattr(self, option)!r}; expected {' or '.join(choices)}")
+                raise ConfigError(f"{Option(option)} is {getattr(self, option)!r}; expected {' or '.join(choices)}")
         for name, role in self.roles.items():
             if role not in ROLES:
                 raise ConfigError(f"column {name!r} is to be {role!r}; expected one of {', '.join(ROLES)}")
@@ -78,8 +78,8 @@ class Columns:
         A table to be scored may be `lenient`: it may lack the types of edges, and a weight or a type that training did
         not have is a column like any other.
         """
-        source = _find(names, self.source, SOURCES, where, "--source", before=lenient)
-        target = _find(names, self.target, TARGETS, where, "--target", before=lenient)
+        source = _find(names, self.source, SOURCES, where, Option("source"), before=lenient)
+        target = _find(names, self.target, TARGETS, where, Option("target"), before=lenient)
         if source is None and target is None and len(names) >= 2:
             source, target = names[0], names[1]
             if is_numeric_text(source) or is_numeric_text(target):
@@ -92,11 +92,15 @@ class Columns:
         if source is None or target is None:
             raise DataError(
                 f"{where}: cannot tell which columns hold the ends of an edge among {_listed(names)}; "
-                "name them with --source and --target"
+                f"name them with {Option('source')} and {Option('target')}"
             )
-        weight = _find(names, self.weight, () if lenient else WEIGHTS, where, "--weight", before=lenient)
+        weight = _find(names, self.weight, () if lenient else WEIGHTS, where, Option("weight"), before=lenient)
         remaining = [name for name in names if name not in (source, target, weight)]
-        kind = None if lenient and self.type not in remaining else _find(remaining, self.type, TYPES, where, "--type")
+        kind = (
+            None
+            if lenient and self.type not in remaining
+            else _find(remaining, self.type, TYPES, where, Option("type"))
+        )
         return replace(self, source=source, target=target, weight=weight, type=kind)
 
     @property
@@ -149,15 +153,17 @@ class Columns:
             label = self.label if self.label in names else None
             new = tuple(name for name in names if name not in (self.features or ()) and name not in (self.id, label))
             splits = None if self.splits is None else tuple(name for name in self.splits if name in names)
-            identity = _find(names, self.id, IDS, where, "--id", before=True)
+            identity = _find(names, self.id, IDS, where, Option("id"), before=True)
             known = replace(self, id=identity, features=kept, roles=roles, label=label, splits=splits)
             settled = known.in_nodes(names, where)
             added = tuple(name for name in new if name not in (settled.splits or ()))
             return replace(settled, label=label, features=(*(kept or ()), *added))
-        identity = _find(names, self.id, IDS, where, "--id") or names[0]
+        identity = _find(names, self.id, IDS, where, Option("id")) or names[0]
         if self.label == identity:
-            raise DataError(f"{where}: column {identity!r} holds the ids, so it cannot hold the labels; see --id")
-        label = _find([name for name in names if name != identity], self.label, LABELS, where, "--label")
+            raise DataError(
+                f"{where}: column {identity!r} holds the ids, so it cannot hold the labels; see {Option('id')}"
+            )
+        label = _find([name for name in names if name != identity], self.label, LABELS, where, Option("label"))
         splits = self.splits or tuple(name for name in names if SPLIT_NAME.fullmatch(name))
         features = self.features
         if features is None:
@@ -167,7 +173,7 @@ class Columns:
                 name for name in names if name not in taken and not any(fits(name) for fits in splits_or_nameless)
             )
         if len(set(features)) < len(features):
-            raise DataError(f"{where}: --features names a column twice; expected each once")
+            raise DataError(f"{where}: {Option('features')} names a column twice; expected each once")
         present = set(names)
         for name in (*splits, *features, *self.roles):
             if name not in present:
@@ -182,7 +188,7 @@ def _words(name: str) -> set[str]:
 
 
 def _find(
-    names: Sequence[str], given: str | None, usual: Sequence[str], where: str, option: str, *, before: bool = False
+    names: Sequence[str], given: str | None, usual: Sequence[str], where: str, option: Option, *, before: bool = False
 ) -> str | None:
     """The column `given`, or one with a `usual` name; `before`: it was given when an earlier table was read."""
     if given is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError, near_matches
+from gpcn.errors import ConfigError, Option, near_matches
 from gpcn.files.input_files import read_toml
 
 ROLE_OPTIONS = {
@@ -29,7 +29,7 @@ LISTS = ("features", "split", *ROLE_OPTIONS)
 
 def read_columns_file(path: Path) -> dict[str, Any]:
     """The fields of `Columns` that the file names."""
-    settings = read_toml(path, "--columns")
+    settings = read_toml(path, Option("columns"))
     fields: dict[str, Any] = {}
     roles: dict[str, str] = {}
     for name, value in settings.items():

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from gpcn.data.tables.cell_types import typed_cells
 from gpcn.data.tables.json_lines import read_objects
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.files.input_files import require_regular_file
 from gpcn.utils import machine_memory
 
@@ -37,7 +37,7 @@ UNNAMED = "Unnamed: {}"  # what pandas calls a column without a name
 BLOCK = 1 << 24
 LARGEST_BLOCK = (1 << 31) - 1  # the longest row; Arrow counts its bytes in 32 bits
 COPIES, LINE_BYTES = 2, 64  # what a text and a row of it take at the least while they become a graph
-SMALLER = "read fewer rows, or cut the tables into parts with gpcn shard --memory"
+SMALLER = f"read fewer rows, or cut the tables into parts with {Option('memory', command='shard')}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpcn.data.tables.columns import Columns
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.preparation import values
 from gpcn.utils.types import IntVector
 
@@ -86,8 +86,8 @@ def read_ends(
         return Ends(ids, np.stack(sides) if kept.size else np.empty((2, 0), np.int64), kept), nodes
     raise DataError(
         f"{edges.where}: {rows.size:,} edge(s) name {len(strangers):,} node(s) that are not among the nodes, the first "
-        f"is {first!r} in {edges.at(int(rows[0]))}{_lone_end(positions, columns)}; add the nodes, or use --unknown "
-        "drop or --unknown add"
+        f"is {first!r} in {edges.at(int(rows[0]))}{_lone_end(positions, columns)}; add the nodes, or use "
+        f"{Option('unknown', 'drop')} or {Option('unknown', 'add')}"
     )
 
 
@@ -140,7 +140,8 @@ def _check_ends(edges: SourceTable, ends: Mapping[str, Any]) -> None:
         column = next(name for name, missing in empty.items() if missing[rows[0]])
         raise DataError(
             f"{edges.where}: {rows.size:,} edge(s) have an empty end, the first in {edges.at(int(rows[0]))}, column "
-            f"{column!r}; expected two nodes, so fill them in, or use --unknown drop to leave these edges out"
+            f"{column!r}; expected two nodes, so fill them in, or use {Option('unknown', 'drop')} to leave these "
+            "edges out"
         )
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.preparation import values
 from gpcn.utils.types import UNKNOWN, IntVector
 
@@ -31,7 +31,7 @@ def read_label_column(
     """Class numbers, -1 where to be predicted, and the names of the classes; `lenient` takes new ones for unknown."""
     if nodes is None or columns.label is None:
         if required:
-            advice = "give the table of nodes with --nodes" if nodes is None else _advice(nodes, columns)
+            advice = f"give the table of nodes with {Option('nodes')}" if nodes is None else _advice(nodes, columns)
             raise DataError(f"no labels: no column holds them; expected a label for some nodes, {advice}")
         return np.full(count, UNKNOWN, dtype=np.int64), None
     cells = values.plain_whole_numbers(values.column_texts(nodes.data.column(columns.label)), NO_LABEL)
@@ -44,7 +44,7 @@ def read_label_column(
     if len(names) > 100 and len(names) > MOST_CLASSES_PER_NODE * count:
         raise DataError(
             f"{nodes.where}: column {columns.label!r} holds {len(names):,} different labels for {count:,} nodes, no "
-            "classes; name another column with --label"
+            f"classes; name another column with {Option('label')}"
         )
     positions = pc.index_in(cells, value_set=pa.array(names, pa.string())).fill_null(UNKNOWN)
     labels = np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -68,9 +68,13 @@ def _advice(nodes: SourceTable, columns: Columns) -> str:
             few = len(words) == 2 and max(map(len, words)) <= LONGEST_WORD
             candidates.append((len(words), name, " and ".join(words) if few else f"{len(words)} different values"))
     if not candidates:
-        return "name the column with --label"
+        return f"name the column with {Option('label')}"
     likely = sorted(candidates, key=lambda candidate: candidate[0])[:SUGGESTED]
-    return "name the column with --label: " + " or ".join(f"{name!r} ({shown})" for _, name, shown in likely) + "?"
+    return (
+        f"name the column with {Option('label')}: "
+        + " or ".join(f"{name!r} ({shown})" for _, name, shown in likely)
+        + "?"
+    )
 
 
 def _class_names(where: str, distinct: list[str], columns: Columns, lenient: bool) -> tuple[list[str], list[str]]:

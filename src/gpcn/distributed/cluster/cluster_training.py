@@ -20,7 +20,7 @@ from gpcn.distributed.cluster.worker_process import package_versions, train_part
 from gpcn.distributed.part_problem import check_supported_on_workers
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.run_files import RunFiles, fetch_parts_manifest, run_files
-from gpcn.errors import ConfigError, TrainingError
+from gpcn.errors import ConfigError, Option, TrainingError
 from gpcn.exec.ray_connection import connect_to_ray, load_ray
 from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, write_sealed
@@ -67,8 +67,8 @@ def train_on_cluster(
     check_supported_on_workers(config)
     if workers is not None and workers != manifest.parts:
         raise ConfigError(
-            f"{shards} has {manifest.parts} part(s), one per worker, and --workers is {workers}; train with --workers "
-            f"{manifest.parts}, or cut it anew with gpcn shard --parts {workers}"
+            f"{shards} has {manifest.parts} part(s), one per worker, and {Option('workers')} is {workers}; train with "
+            f"{Option('workers', manifest.parts)}, or cut it anew with {Option('parts', workers, command='shard')}"
         )
     numbers = check_part_split_numbers(manifest, splits)
     with files.named(), locked_folder(path):
@@ -99,7 +99,9 @@ def check_part_split_numbers(manifest: Manifest, splits: Sequence[int] | None) -
     """The numbers of the splits that are meant, all of them by default."""
     numbers = list(range(manifest.splits)) if splits is None else sorted(set(splits))
     if not manifest.splits:
-        raise ConfigError(f"{manifest.graph.name} has no splits; cut it anew with gpcn shard --random-splits 5")
+        raise ConfigError(
+            f"{manifest.graph.name} has no splits; cut it anew with {Option('random_splits', 5, command='shard')}"
+        )
     for number in numbers:
         if not 0 <= number < manifest.splits:
             raise ConfigError(f"there is no split {number}; the graph has splits 0 to {manifest.splits - 1}")

@@ -61,7 +61,7 @@ class ClusterFailures:
     def record(self, rank: int, error: GpcnError) -> None:
         """Keep why worker `rank` cannot go on."""
         with self._lost_cluster():
-            self._get(self._actor().record.remote(rank, type(error).__name__, str(error)))
+            self._get(self._actor().record.remote(rank, type(error).__name__, f"{error}"))
 
     def first(self) -> GpcnError | None:
         """Why the training cannot go on, if somebody recorded it."""

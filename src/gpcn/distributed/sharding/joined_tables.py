@@ -17,12 +17,12 @@ from gpcn.data.tables.edge_ends import SourceTable, refuse_two_kinds
 from gpcn.data.tables.node_labels import read_label_column
 from gpcn.distributed.sharding.stored_tables import shared_column_names, store_tables
 from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.preparation.values import MISSING
 from gpcn.utils.types import UNKNOWN
 
 KNOWN = "FROM pairs WHERE source IS NOT NULL AND target IS NOT NULL"
-IN_MEMORY = "leave --memory out if the graph fits into memory"
+IN_MEMORY = f"leave {Option('memory')} out if the graph fits into memory"
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,19 @@ def resolve_columns(tables: Tables) -> Columns:
     columns = replace(columns, features=tuple(name for name in columns.features or () if name not in dropped))
     if columns.structure != "none":
         raise DataError(
-            f"features from links are not made while tables are streamed; add --structure none, or {IN_MEMORY}"
+            f"features from links are not made while tables are streamed; add {Option('structure', 'none')}, or "
+            f"{IN_MEMORY}"
         )
     if columns.type is not None:
         raise DataError(f"types of edges (column {columns.type!r}) are not read while tables are streamed; {IN_MEMORY}")
     if columns.unknown == "add":
-        raise DataError(f"--unknown add is not done while tables are streamed; use --unknown drop, or {IN_MEMORY}")
+        add, drop = Option("unknown", "add"), Option("unknown", "drop")
+        raise DataError(f"{add} is not done while tables are streamed; use {drop}, or {IN_MEMORY}")
     if columns.label is None or not columns.splits:
         what = (
-            "a column of labels (--label)"
+            f"a column of labels ({Option('label')})"
             if columns.label is None
-            else "a column that says train, val or test (--split)"
+            else f"a column that says train, val or test ({Option('split')})"
         )
         raise DataError(f"{tables.nodes[0]} needs {what} to be streamed; add it, or {IN_MEMORY}")
     return columns
@@ -142,7 +144,7 @@ def _check_pairs(database: TableDatabase, tables: Tables, columns: Columns) -> l
     if strangers and columns.unknown == "error":
         raise DataError(
             f"{tables.edges[0]}: {strangers:,} edge(s) have an end that is not among the nodes; leave them out with "
-            "--unknown drop"
+            f"{Option('unknown', 'drop')}"
         )
     if bad:
         raise DataError(f"{tables.edges[0]}: {bad:,} weight(s) are not positive; expected numbers above 0")

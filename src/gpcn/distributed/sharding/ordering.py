@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from gpcn.distributed.halo import Offsets
 from gpcn.distributed.sharding.balance import balanced_offsets, check_parts, fill_empty_parts
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.utils.extras import require_library
 
@@ -43,7 +43,7 @@ class PartOrder:
 def part_order(graph: Graph, parts: int, order: str) -> PartOrder:
     """How the nodes of `graph` are cut into `parts`."""
     if order not in get_args(Order):
-        raise ConfigError(f"--order is {order!r}; expected {' or '.join(get_args(Order))}")
+        raise ConfigError(f"{Option('order')} is {order!r}; expected {' or '.join(get_args(Order))}")
     entries = np.diff(graph.adjacency.indptr).astype(np.int64)
     if graph.directed:
         entries = entries + np.bincount(graph.adjacency.indices, minlength=graph.num_nodes)
@@ -65,7 +65,7 @@ def part_order(graph: Graph, parts: int, order: str) -> PartOrder:
 
 def _metis(graph: Graph, parts: int, entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The part of every node; parts have about equally many entries."""
-    pymetis = require_library("pymetis", "--order metis")
+    pymetis = require_library("pymetis", Option("order", "metis"))
     check_parts(parts, graph.num_nodes)
     links = sp.csr_array(graph.adjacency, copy=True)
     links.data = np.ones_like(links.data)
@@ -74,7 +74,8 @@ def _metis(graph: Graph, parts: int, entries: npt.NDArray[np.int64]) -> npt.NDAr
     links.eliminate_zeros()
     if links.nnz > LARGEST:
         raise ConfigError(
-            f"--order metis takes at most {LARGEST:,} links, and this graph has {links.nnz:,}; leave it out"
+            f"{Option('order', 'metis')} takes at most {LARGEST:,} links, and this graph has {links.nnz:,}; leave it "
+            "out"
         )
     if parts == 1 or not links.nnz:
         return np.repeat(np.arange(parts), np.diff(balanced_offsets(entries, parts)))

@@ -12,7 +12,7 @@ from gpcn.data.object_storage import RemoteFolder, remote_url, url_cache_folder
 from gpcn.data.parts import files as part_files
 from gpcn.data.parts.files import finished_part, part_digests
 from gpcn.data.parts.manifest import FILE, Manifest, part_folder
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.files.locking import locked_folder
 
 
@@ -101,7 +101,7 @@ def _refuse_foreign(names: Iterable[str], where: str) -> None:
     """Refuse a folder with anything that is no graph in parts."""
     others = [name for name in names if name != FILE and not re.fullmatch(r"part-\d+|\..*", name)]
     if others:
-        raise ConfigError(f"{where} holds something else, such as {others[0]}; choose another --out")
+        raise ConfigError(f"{where} holds something else, such as {others[0]}; choose another {Option('out')}")
 
 
 def _is_other(name: str, parts: int) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
-from gpcn.errors import DataError
+from gpcn.errors import DataError, Option
 from gpcn.preparation import roles, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.roles import FEW, ID_NAME, SAMPLE, Guess, Role
@@ -44,7 +44,7 @@ class DistinctValues:
         if database.rows(many)[0][0] > MOST:
             raise DataError(
                 f"column {name!r} has more than {MOST:,} different values, too many for a category or a date of "
-                f"streamed tables; leave it out with --drop {name}"
+                f"streamed tables; leave it out with {Option('drop', name)}"
             )
         table = database.table(
             f"SELECT {quoted_name(name)} AS cell, count(*) AS rows FROM nodes GROUP BY 1 ORDER BY min(gpcn_node)"
@@ -68,14 +68,15 @@ def guess_streamed_role(database: TableDatabase, name: str, role: Role | None, d
     except MisfitError as error:
         raise DataError(
             f"column {name!r} holds {error.cell!r}; expected {error.expected}; correct it, or say what the column "
-            f"holds with --category or --drop {name}"
+            f"holds with {Option('category', name)} or {Option('drop', name)}"
         ) from error
     except DataError as error:
         raise DataError(f"column {name!r}: {error}") from error
     if guess.role in UNSTREAMED:
         raise DataError(
             f"column {name!r} holds {guess.role}, which is not prepared while tables are streamed; leave it out with "
-            f"--drop {name}, say that it is a category with --category {name}, or leave --memory out if the graph fits"
+            f"{Option('drop', name)}, say that it is a category with {Option('category', name)}, or leave "
+            f"{Option('memory')} out if the graph fits"
         )
     return guess
 

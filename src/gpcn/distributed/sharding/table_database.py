@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpcn.data.tables.delimited import DELIMITERS, table_file_ending
-from gpcn.errors import ConfigError, DataError
+from gpcn.errors import ConfigError, DataError, Option
 from gpcn.utils.extras import require_library
 
 
@@ -48,7 +48,7 @@ class TableDatabase:
     def __init__(self, file: Path, memory: str) -> None:
         duckdb = require_library("duckdb", "cutting tables into parts")
         if re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory) is None:
-            raise ConfigError(f"--memory is {memory!r}; expected a size such as 4GB or 500MB")
+            raise ConfigError(f"{Option('memory')} is {memory!r}; expected a size such as 4GB or 500MB")
         self._error = duckdb.Error
         file.parent.mkdir(parents=True, exist_ok=True)
         with self.errors():
@@ -64,7 +64,9 @@ class TableDatabase:
             yield
         except self._error as error:
             reason = str(error).strip().splitlines()[0]
-            raise DataError(f"the tables cannot be read: {reason:.300}; correct them, or raise --memory") from error
+            raise DataError(
+                f"the tables cannot be read: {reason:.300}; correct them, or raise {Option('memory')}"
+            ) from error
 
     def run(self, sql: str, *values: Any) -> Any:
         """Execute `sql`."""

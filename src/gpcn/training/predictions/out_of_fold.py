@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.errors import CheckpointError, ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.run import Run
@@ -24,7 +24,7 @@ def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[i
         if graph.fingerprint() != run.graph.fingerprint:
             raise ConfigError(
                 f"{graph.name} has changed since {run.path} was trained, so its test nodes are not known; train again, "
-                "or predict without --out-of-fold"
+                f"or predict without {Option('out_of_fold')}"
             )
         for number in _finished(run, splits):
             test = graph.splits[number].test

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.errors import CheckpointError, ConfigError, Option
 from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.nn import zoo
@@ -157,10 +157,7 @@ def spreadsheet_formula_note(predictions: Predictions, path: Path) -> str | None
     count = count_formulas(texts)
     if not count:
         return None
-    return (
-        f"{count:,} cell(s) of {path.name} begin like a formula (= + - @), which a spreadsheet would run; --safe-csv "
-        "puts an apostrophe before them"
-    )
+    return f"{count:,} cell(s) of {path.name} begin like a formula (= + - @), which a spreadsheet would run"
 
 
 def write(predictions: Predictions, path: Path, *, safe_csv: bool = False) -> None:
@@ -176,7 +173,7 @@ def write(predictions: Predictions, path: Path, *, safe_csv: bool = False) -> No
         columns[f"p_{name}"] = predictions.probabilities[:, number]
     suffix = path.suffix.lower()
     if safe_csv and suffix != ".csv":
-        raise ConfigError(f"--safe-csv is about .csv files, and {path} is none; leave it out")
+        raise ConfigError(f"{Option('safe_csv')} is about .csv files, and {path} is none; leave it out")
     if safe_csv:
         columns |= {name: without_formulas(columns[name]) for name in ("node", "label", "predicted") if name in columns}
     if suffix not in (".csv", ".parquet", ".npz"):

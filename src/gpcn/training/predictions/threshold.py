@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import ConfigError, DataError
+from gpcn.errors import ConfigError, DataError, Option
 from gpcn.graph import Graph
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.run import Run
@@ -43,11 +43,11 @@ def read_threshold(text: str) -> ThresholdRule:
         value = float(clean)
     except ValueError:
         raise ConfigError(
-            f"--threshold {text!r} cannot be read; expected a probability, f1 or a number of nodes, such as 0.3, f1 or "
-            "top=100"
+            f"{Option('threshold')} {text!r} cannot be read; expected a probability, f1 or a number of nodes, such as "
+            "0.3, f1 or top=100"
         ) from None
     if not 0 <= value <= 1:
-        raise ConfigError(f"--threshold is {text.strip()}; expected a probability from 0 to 1, such as 0.3")
+        raise ConfigError(f"{Option('threshold')} is {text.strip()}; expected a probability from 0 to 1, such as 0.3")
     return ThresholdRule("value", value=value)
 
 
@@ -56,7 +56,8 @@ def check_two_classes(run: Run) -> None:
     classes = run.graph.classes
     if classes != 2:
         raise ConfigError(
-            f"--threshold is for two classes, and {run.path} has {classes}; leave it out to have the most probable one"
+            f"{Option('threshold')} is for two classes, and {run.path} has {classes}; leave it out to have the most "
+            "probable one"
         )
 
 
@@ -111,7 +112,7 @@ def validation_nodes(
     if graph.fingerprint() != run.graph.fingerprint:
         raise ConfigError(
             f"the graph of {run.path} has changed since training, so its validation nodes cannot choose; give "
-            "--threshold a number"
+            f"{Option('threshold')} a number"
         )
     positive = run.positive()
     pairs = []

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from gpcn.data.graph_record import GraphSource
 from gpcn.data.object_storage import remote_url
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 
 KINDS = {
     "config.json": "a run",
     "study.json": "a study",
-    "auto.json": "what --model auto chose",
-    "study/study.json": "what --model auto searched",
+    "auto.json": "what auto chose",
+    "study/study.json": "what auto searched",
 }
 
 
@@ -23,7 +23,7 @@ def refuse_folder_of_other_kind(folder: Path, *allowed: str) -> None:
     """Refuse a folder that holds something else than what has one of the files `allowed`."""
     for file, kind in KINDS.items():
         if file not in allowed and (folder / file).exists():
-            raise ConfigError(f"{folder} holds {kind}; choose another --out")
+            raise ConfigError(f"{folder} holds {kind}; choose another {Option('out')}")
 
 
 def is_run(folder: Path) -> bool:

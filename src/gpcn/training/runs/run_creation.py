@@ -17,7 +17,7 @@ from msgspec.structs import replace as with_fields
 
 from gpcn.data.graph_record import GraphProfile, GraphRecord, GraphSource
 from gpcn.data.packed_text import write_node_ids
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.files.atomic import write_json
 from gpcn.files.sealed import file_digest, write_sealed
 from gpcn.graph import Graph
@@ -65,7 +65,7 @@ def open_or_create_run(path: Path, graph: Graph, config: TrainConfig, source: Gr
         run = Run.open(path)
         if run.config.canonical() != config.canonical():
             changed = "; ".join(run.config.differences(config)[:3])
-            raise ConfigError(f"{path} holds another configuration ({changed}); choose another --out")
+            raise ConfigError(f"{path} holds another configuration ({changed}); choose another {Option('out')}")
         _check_same_graph(run, graph)
         _tidy(path)
         return _moved(run, source)
@@ -98,7 +98,9 @@ def add_node_names(run: Run, node_ids: Sequence[str]) -> Run:
 def _check_same_graph(run: Run, graph: Graph) -> None:
     before, now = run.graph, describe_graph(graph)
     if any(getattr(before, key) != getattr(now, key) for key in ("fingerprint", "metric", "classes", "features")):
-        raise ConfigError(f"{run.path} was trained on another graph than this {graph.name}; choose another --out")
+        raise ConfigError(
+            f"{run.path} was trained on another graph than this {graph.name}; choose another {Option('out')}"
+        )
     renamed = {
         "classes": before.label_names != now.label_names,
         "features": before.feature_names != now.feature_names,
@@ -108,7 +110,7 @@ def _check_same_graph(run: Run, graph: Graph) -> None:
     if changed:
         raise ConfigError(
             f"{run.path} was trained on another graph than this {graph.name}: its {' and '.join(changed)} have other "
-            "names; choose another --out"
+            f"names; choose another {Option('out')}"
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.data.graph_record import GraphSource
-from gpcn.errors import ConfigError, DataError
+from gpcn.errors import ConfigError, DataError, Option
 from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph
@@ -81,7 +81,9 @@ def train(
 def check_split_numbers(graph: Graph, splits: Sequence[int] | None) -> list[int]:
     """The numbers of the splits that are meant, all of them by default; each has nodes to train and to validate."""
     if not graph.splits:
-        raise DataError(f"{graph.name} has no splits; add a split column, or random ones with --random-splits 5")
+        raise DataError(
+            f"{graph.name} has no splits; add a split column, or random ones with {Option('random_splits', 5)}"
+        )
     numbers = list(range(len(graph.splits))) if splits is None else sorted(set(splits))
     if not numbers:
         raise ConfigError(f"no split is named; expected some of 0 to {len(graph.splits) - 1}, or None for all")

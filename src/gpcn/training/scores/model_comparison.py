@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gpcn.errors import ConfigError
+from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.runs.folders import refuse_folder_of_other_kind
@@ -48,7 +48,7 @@ def train_models(
     """
     names = list(dict.fromkeys(name for name in models if name != MAJORITY))
     if not names:
-        raise ConfigError("--models names no model; expected names such as mlp,gpcn")
+        raise ConfigError(f"{Option('models')} names no model; expected names such as mlp,gpcn")
     available = {name: declared_settings(name) for name in names}
     stray = [key for key in settings if not any(key in allowed for allowed in available.values())]
     if stray:

@@ -167,7 +167,7 @@ def auto_choice_warnings(
     if not expected.above_majority:
         texts.append(
             "the choice is not clearly above predicting by class shares alone; do not rely on it (more labels, other "
-            "features or a longer --budget may help)"
+            "features or a longer budget may help)"
         )
     wanted = _wanted_seconds(graph, search, seconds, workers)
     wanted = wanted if wanted < 120 else 60 * math.ceil(wanted / 60)
@@ -180,7 +180,7 @@ def auto_choice_warnings(
     elif any(_improves(member) for member in chosen):
         texts.append(
             "what was chosen was still improving when the time was over; the same command goes on, best with a longer "
-            "--budget"
+            "budget"
         )
     return texts
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.data.graph_record import GraphSource
-from gpcn.errors import ConfigError, TrainingError
+from gpcn.errors import ConfigError, Option, TrainingError
 from gpcn.files.locking import locked_folder
 from gpcn.files.schema import fields, name, one_of
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
@@ -85,7 +85,7 @@ def auto(
         raise ConfigError(f"the budget is {seconds} seconds; expected more than none")
     folder, numbers = Path(out), check_split_numbers(graph, splits)
     if (folder / "config.json").exists():
-        raise ConfigError(f"{folder} holds a run of another model; choose another --out")
+        raise ConfigError(f"{folder} holds a run of another model; choose another {Option('out')}")
     with locked_folder(folder):
         begun = time.monotonic() - spent
         entries = portfolio or default_portfolio()
@@ -169,7 +169,7 @@ class _Job:
         rows = self.search.rows(judged)
         if not rows:
             failures = [candidate.failed for candidate in self.search.candidates.values() if candidate.failed]
-            why = f"; the first said: {failures[0]}" if failures else "; give it more time with --budget"
+            why = f"; the first said: {failures[0]}" if failures else f"; give it more time with {Option('budget')}"
             raise TrainingError(f"no configuration could be evaluated on {self.graph.name}{why}")
         return select_ensemble(Judge(self.graph, judged), rows, self.start + SELECTED * self.seconds), judged
 
@@ -280,12 +280,14 @@ def _check_owner(folder: Path, graph: Graph, seed: int) -> str:
     key = hashlib.sha256(f"{graph.fingerprint()}|{graph.metric}|{seed}".encode()).hexdigest()
     file = folder / "candidates" / "owner.json"
     if file.exists():
-        stored = read_sealed(file, fields({"format": one_of(FORMAT), "owner": name}), "choose another --out")
+        stored = read_sealed(file, fields({"format": one_of(FORMAT), "owner": name}), f"choose another {Option('out')}")
         if stored["owner"] != key:
-            raise ConfigError(f"{folder} holds what auto tried on another graph, metric or seed; choose another --out")
+            raise ConfigError(
+                f"{folder} holds what auto tried on another graph, metric or seed; choose another {Option('out')}"
+            )
         return key
     if (folder / FILE).exists():
-        raise ConfigError(f"{folder} has lost the candidates of its choice; choose another --out")
+        raise ConfigError(f"{folder} has lost the candidates of its choice; choose another {Option('out')}")
     file.parent.mkdir(parents=True, exist_ok=True)
     owner = {"format": FORMAT, "owner": key, "graph": graph.name, "metric": graph.metric, "seed": seed}
     write_sealed(file, owner)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpcn.errors import TrainingError
+from gpcn.errors import Option, TrainingError
 from gpcn.graph import Graph
 from gpcn.tuning.auto.ensemble import Judge, Row, Selection
 from gpcn.tuning.auto.evaluation import Evaluation
@@ -60,7 +60,7 @@ class FinalTraining:
             if self.trained:
                 return _part(selection, [(row, 1)], judge)
         raise TrainingError(f"there was no time to train anything on a split of {self.graph.name}; give it more time "
-                            "with --budget, the same command goes on")  # fmt: skip
+                            f"with {Option('budget')}, the same command goes on")  # fmt: skip
 
     def _trained_on(self, row: Row) -> list[int]:
         """The numbers of the splits on which the model of a row is there."""

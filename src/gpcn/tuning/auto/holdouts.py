@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import TrainingError
+from gpcn.errors import Option, TrainingError
 from gpcn.graph import Graph, Split
 from gpcn.splits import deal_split_parts
 from gpcn.tasks.metrics import find_metric
@@ -126,7 +126,7 @@ def search_stages(
         title = find_metric(graph.metric).title
         raise TrainingError(
             f"the validation nodes of split {outer[0].number} have no score: all of one class, where {title} needs "
-            "two; choose another --metric, or other splits"
+            f"two; choose another {Option('metric')}, or other splits"
         )
     if graph.num_nodes <= SMALL and len(outer) > 1:
         stages = [Stage(tuple(outer[:SEARCH_SPLITS]), epochs), Stage(tuple(outer[:MOST_SPLITS]), epochs)]

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from gpcn.data.graph_record import GraphSource
-from gpcn.errors import TrainingError
+from gpcn.errors import Option, TrainingError
 from gpcn.files.atomic import add_folder
 from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph, Split
@@ -80,7 +80,9 @@ def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
     finally:
         torch.set_num_threads(threads)
     if not np.isfinite(probabilities).all():
-        raise TrainingError(f"{run.config.model} gives numbers that are not finite when refitted; leave --refit out")
+        raise TrainingError(
+            f"{run.config.model} gives numbers that are not finite when refitted; leave {Option('refit')} out"
+        )
     training_facts = {
         **{name: before[name] for name in ("best_epoch", "parameters", "coefficients", "mix")},
         "epochs": loop.epoch,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from gpcn.errors import GpcnError
 from gpcn.graph import Graph
 from gpcn.tasks.metrics import find_metric
 from gpcn.training.config import TrainConfig
@@ -115,7 +116,7 @@ class Search:
         if "taken" in outcome:
             self.taken.append(float(outcome["taken"]))
         if "failed" in outcome or "refused" in outcome:
-            candidate.failed = str(outcome.get("failed") or outcome.get("refused"))
+            candidate.failed = str(outcome.get("failed") or GpcnError(outcome["refused"]))
             self.store.add(candidate)
             self.log(f"failed: {candidate.title}: {candidate.failed}")
             return
