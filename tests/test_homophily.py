@@ -97,7 +97,7 @@ def test_a_hint_names_the_setting_where_one_direction_tells_more() -> None:
     inward, outward = homophily.by_direction(graph), homophily.by_direction(back)
     assert inward.inward.information == pytest.approx(outward.outward.information)
     assert inward.outward.information == pytest.approx(outward.inward.information)
-    assert "--set direction=in, or --model multi-gpcn" in str(homophily.direction_hint(inward))
+    assert "direction=in, or the model multi-gpcn" in str(homophily.direction_hint(inward))
     assert "direction=out, the default" in str(homophily.direction_hint(outward))
     facts = inspect(graph)["directions"]
     assert facts["in"]["label_informativeness"] == inward.inward.label_informativeness

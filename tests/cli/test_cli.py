@@ -55,7 +55,7 @@ def test_inspect_tells_what_each_direction_tells(tmp_path: Path) -> None:
     shown = gpcn("inspect", tmp_path / "g.npz").stdout
     assert "in: that point to a node" in shown
     assert "of the links have a link back" in shown
-    assert "--set direction=in, or --model multi-gpcn" in " ".join(shown.split())
+    assert "direction=in, or the model multi-gpcn" in " ".join(shown.split())
     save(graph_of_payments_within_classes().symmetrized(), tmp_path / "u.npz")
     assert document("inspect", tmp_path / "u.npz")["directions"] is None
     assert "link back" not in gpcn("inspect", tmp_path / "u.npz").stdout

@@ -157,7 +157,7 @@ def why_dataset_missing(dataset: str) -> str:
     try:
         load_once(dataset)
     except DataError as error:
-        return f"not available: {error}"
+        return f"not available: {error!s}"
     return ""
 
 
