@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpcn.errors import CheckpointError, ConfigError, Option
+from gpcn.errors import CheckpointError, ConfigError
 from gpcn.nn import decomposition, integrated_gradients, zoo
 from gpcn.training.runs.run import Run
 
@@ -29,21 +29,24 @@ def explainable_runs(runs: Sequence[Run]) -> list[Run]:
     if not explainable:
         models = ", ".join(sorted({run.config.model for run in runs}))
         raise ConfigError(
-            f"what auto chose cannot be decomposed: {models} have neither a sum over hops nor gradients; train a model "
-            f"that has, with {Option('model', 'multi-gpcn', command='train')}"
+            f"what auto chose cannot be decomposed: {models} have neither a sum over hops nor gradients; train one of "
+            f"{', '.join(_models_with_sums())}"
         )
     return explainable
+
+
+def _models_with_sums() -> list[str]:
+    models = zoo.specifications()
+    return [model.name for model in models if decomposition.can_be_decomposed(model.kind, model.settle({}))]
 
 
 def explained_split(run: Run, split: int | None) -> int:
     """A finished split of a run that can be explained, exactly or by gradients."""
     reason = why_unexplainable(run)
     if reason is not None:
-        models = zoo.specifications()
-        able = [model.name for model in models if decomposition.can_be_decomposed(model.kind, model.settle({}))]
         raise ConfigError(
             f"{run.path} holds a {run.config.model}, which cannot be decomposed: {reason}; train another, "
-            f"such as {', '.join(able)}"
+            f"such as {', '.join(_models_with_sums())}"
         )
     finished = run.finished()
     if not finished:
