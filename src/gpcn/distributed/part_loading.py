@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 
 from gpcn.data.parts.manifest import Manifest
@@ -16,7 +14,8 @@ from gpcn.distributed.part_problem import PartGraph, PartProblem
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
-from gpcn.nn.engine.operator import SparseOperator
+from gpcn.graph.graph import row_normalized
+from gpcn.nn.base import features_as_input
 from gpcn.tasks.classification import Classification
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
@@ -50,30 +49,15 @@ def build_part_problem(
     )
     offsets = manifest.ranges()
     links = PartAdjacency(data.links, data.relations, workers, offsets, direction=config["direction"])
-    features = _row_normalized(data.features) if config["normalize_features"] else data.features
-    if sp.issparse(features):
-        x: Any = SparseOperator.from_scipy(features, dtype=dtype)
-    else:
-        x = torch.tensor(features, dtype=dtype)
-    labels = torch.tensor(data.labels)
-    cpu = torch.device("cpu")
+    features = row_normalized(data.features) if config["normalize_features"] else data.features
     return PartProblem(
         cast(Graph, graph),
-        x,
+        features_as_input(features, dtype),
         links,
-        labels,
-        cpu,
+        torch.tensor(data.labels),
+        torch.device("cpu"),
         Structure(manifest.directed, manifest.relations),
         workers,
         offsets=offsets,
         positions=None if data.positions is None else torch.from_numpy(data.positions),
     )
-
-
-def _row_normalized(features: Any) -> Any:
-    """As `Graph.with_row_normalized_features`."""
-    sums = np.asarray(abs(features).sum(axis=1), dtype=np.float64).ravel()
-    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
-    if sp.issparse(features):
-        return sp.csr_array(sp.diags_array(scale) @ features).astype(np.float32)
-    return (features * scale[:, None]).astype(np.float32)

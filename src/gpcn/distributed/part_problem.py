@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from gpcn.distributed.halo import Offsets
-from gpcn.distributed.part_adjacency import PartAdjacency
 from gpcn.errors import ConfigError
 from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.bank_model import BankModel
@@ -78,12 +76,3 @@ def check_supported_on_workers(config: TrainConfig) -> None:
     for name in specification.not_on_parts:
         if config[name]:
             raise ConfigError(f"{name} of {config.model} needs all links on one machine; use {name}=0")
-
-
-def local_nodes(nodes: np.ndarray[Any, np.dtype[np.int64]], offsets: Offsets, rank: int) -> Tensor:
-    """Of global `nodes` those of a worker, numbered as there."""
-    start, stop = offsets[rank], offsets[rank + 1]
-    return torch.from_numpy(nodes[(nodes >= start) & (nodes < stop)] - start)
-
-
-__all__ = ["PartAdjacency", "PartGraph", "PartProblem", "local_nodes"]

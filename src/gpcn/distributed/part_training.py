@@ -139,7 +139,7 @@ def _metrics(problem: PartProblem, split: Split, probabilities: Tensor) -> dict[
     graph, workers = problem.graph, problem.workers
     metrics = {}
     for role in ROLES:
-        nodes = torch.from_numpy(getattr(split, role))
+        nodes = torch.tensor(getattr(split, role))
         rows, labels = workers.gather(probabilities[nodes]), workers.gather(problem.truth[nodes])
         metrics[role] = graph.task.evaluate(rows.numpy(), labels.numpy(), graph.metric)
     return metrics

@@ -23,8 +23,8 @@ COMMON = ("config.json", "environment.json", "node_ids.npz", "result.json")
 class RunFiles:
     """A run in `folder`; `location` is where all processes find it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.location = folder, str(folder)
+    def __init__(self, folder: Path, location: str | None = None) -> None:
+        self.folder, self.location = folder, location or str(folder)
 
     def prepare(self, splits: Sequence[int], part: int | None = None) -> None:
         """Have in `folder` what the run says of itself, and of a part its files of the `splits`."""
@@ -61,8 +61,8 @@ class RemoteRunFiles(RunFiles):
     """A run at `url`; `process` names whose copy it is."""
 
     def __init__(self, url: str, process: str) -> None:
-        super().__init__(url_cache_folder(url, process))
-        self.location, self.remote = url, RemoteFolder(url)
+        super().__init__(url_cache_folder(url, process), url)
+        self.remote = RemoteFolder(url)
 
     def prepare(self, splits: Sequence[int], part: int | None = None) -> None:
         """Fetch it, into a folder that is emptied first."""
@@ -115,11 +115,7 @@ def fetch_parts_manifest(shards: str | Path) -> Manifest:
     url = remote_url(shards)
     if url is None:
         return Manifest.read(shards)
-    folder = url_cache_folder(url, "manifest")
-    RemoteFolder(url).fetch(folder, [FILE])
-    files = RunFiles(folder)
-    files.location = url
-    with files.named():
+    with _fetched(url, "manifest", [FILE]) as folder:
         return Manifest.read(folder)
 
 
@@ -130,14 +126,19 @@ def fetched_part(shards: str, part: int) -> Iterator[Path]:
     if url is None:
         yield Path(shards)
         return
-    folder = url_cache_folder(url, f"part-{part}")
-    files = RunFiles(folder)
-    files.location = url
-    RemoteFolder(url).fetch(folder, [FILE, part_folder(Path(), part).name])
-    try:
-        with files.named():
+    with _fetched(url, f"part-{part}", [FILE, part_folder(Path(), part).name]) as folder:
+        try:
             yield folder
-    except GpcnError:
-        shutil.rmtree(folder.parent, ignore_errors=True)  # whatever is wrong with it is fetched again
-        raise
-    shutil.rmtree(folder.parent, ignore_errors=True)
+        except GpcnError:
+            shutil.rmtree(folder.parent, ignore_errors=True)  # whatever is wrong with it is fetched again
+            raise
+        shutil.rmtree(folder.parent, ignore_errors=True)
+
+
+@contextmanager
+def _fetched(url: str, process: str, names: Sequence[str]) -> Iterator[Path]:
+    """A copy of some files at a URL; errors name the URL."""
+    folder = url_cache_folder(url, process)
+    RemoteFolder(url).fetch(folder, names)
+    with RunFiles(folder, url).named():
+        yield folder

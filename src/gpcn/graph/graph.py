@@ -180,11 +180,7 @@ class Graph:
 
     def with_row_normalized_features(self) -> Graph:
         """Each node's features divided by the sum of their absolute values; all-zero rows stay zero."""
-        sums = np.asarray(abs(self.features).sum(axis=1), dtype=np.float64).ravel()
-        scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
-        if sp.issparse(self.features):
-            return replace(self, features=sp.diags_array(scale) @ self.features)
-        return replace(self, features=self.features * scale[:, None])
+        return replace(self, features=row_normalized(self.features))
 
     def fingerprint(self) -> str:
         """A sha256 of all that a model can see (edges, features, labels, splits), whatever it is called."""
@@ -220,3 +216,12 @@ class Graph:
             f"{self.num_features:,} {'sparse' if self.has_sparse_features else 'dense'} features, "
             f"{self.num_classes} classes, {len(self.splits)} splits)"
         )
+
+
+def row_normalized(features: Any) -> Any:
+    """Return each row divided by the sum of its absolute values; all-zero rows stay zero."""
+    sums = np.asarray(abs(features).sum(axis=1), dtype=np.float64).ravel()
+    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    if sp.issparse(features):
+        return sp.csr_array(sp.diags_array(scale) @ features).astype(np.float32)
+    return (features * scale[:, None]).astype(np.float32)

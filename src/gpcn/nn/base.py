@@ -137,6 +137,11 @@ def inputs_of(
 ) -> tuple[Features, Adjacency]:
     """What a model wants of a `Graph`: features (sparse stays sparse) and links, read in that direction."""
     links = Adjacency(graph.adjacency, graph.relations, direction=direction)
-    if isinstance(graph.features, np.ndarray):
-        return torch.tensor(graph.features, dtype=dtype, device=device), links
-    return SparseOperator.from_scipy(graph.features, dtype=dtype).to(device=device), links
+    return features_as_input(graph.features, dtype, device), links
+
+
+def features_as_input(features: Any, dtype: torch.dtype, device: torch.device | str = "cpu") -> Features:
+    """Return features as models want them; sparse ones stay sparse."""
+    if isinstance(features, np.ndarray):
+        return torch.tensor(features, dtype=dtype, device=device)
+    return SparseOperator.from_scipy(features, dtype=dtype).to(device=device)

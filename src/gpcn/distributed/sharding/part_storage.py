@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,9 @@ from gpcn.data.parts.files import finished_part, part_digests
 from gpcn.data.parts.manifest import FILE, Manifest, part_folder
 from gpcn.errors import ConfigError, Option
 from gpcn.files.locking import locked_folder
+
+Progress = Callable[[int, int], None]
+"""Called with how many parts are written, and of how many."""
 
 
 class PartStorage:
@@ -36,6 +39,27 @@ class PartStorage:
 
     def keep(self, number: int) -> None:
         """Called when a part was written into `folder`."""
+
+    def write_parts(
+        self,
+        parts: int,
+        owner: str,
+        write: Callable[[Path, int], dict[str, str]],
+        progress: Progress | None,
+        log: Callable[[str], None],
+    ) -> tuple[dict[str, str], ...]:
+        """Return the checksums of all parts; `write(folder, number)` makes one that is not there."""
+        digests = []
+        for number in range(parts):
+            files = self.finished(number, owner)
+            log(f"part {number + 1} of {parts} is {'written now' if files is None else 'there already'}")
+            if files is None:
+                files = write(part_folder(self.folder, number), number)
+                self.keep(number)
+            digests.append(files)
+            if progress is not None:
+                progress(number + 1, parts)
+        return tuple(digests)
 
     def finish(self, manifest: Manifest) -> None:
         """Say that the graph is complete, and take away what an earlier call wrote for more parts."""

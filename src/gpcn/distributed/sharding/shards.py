@@ -11,17 +11,14 @@ import scipy.sparse as sp
 
 from gpcn.data.graph_record import GraphSource
 from gpcn.data.parts.files import write_part
-from gpcn.data.parts.manifest import Manifest, part_folder
+from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.reordered_graph import reordered_graph
 from gpcn.data.parts.tables import PartData
 from gpcn.distributed.sharding.ordering import PartOrder, part_order
-from gpcn.distributed.sharding.part_storage import part_storage
+from gpcn.distributed.sharding.part_storage import Progress, part_storage
 from gpcn.graph import Graph, Split
 from gpcn.training.runs.profile import profile_of
 from gpcn.training.runs.run_creation import describe_graph
-
-Progress = Callable[[int, int], None]
-"""Called with how many parts are written, and of how many."""
 
 
 def shard(
@@ -55,20 +52,15 @@ def shard(
     owner = hashlib.sha256(
         json.dumps([about.fingerprint, about.names, graph.metric, offsets.tolist(), nodes.name]).encode()
     ).hexdigest()
-    storage, digests = part_storage(out), []
+    storage = part_storage(out)
     matrices = {"": graph.adjacency, **graph.relations}
     turned = {name: sp.csr_array(matrix.T) for name, matrix in matrices.items()} if about.directed else matrices
+
+    def write(folder: Path, number: int) -> dict[str, str]:
+        return write_part(folder, _part(graph, turned, nodes, number).tables(about.directed), owner)
+
     with storage.opened():
-        for number in range(parts):
-            files = storage.finished(number, owner)
-            log(f"part {number + 1} of {parts} is {'written now' if files is None else 'there already'}")
-            if files is None:
-                part = _part(graph, turned, nodes, number)
-                files = write_part(part_folder(storage.folder, number), part.tables(about.directed), owner)
-                storage.keep(number)
-            digests.append(files)
-            if progress is not None:
-                progress(number + 1, parts)
+        digests = storage.write_parts(parts, owner, write, progress, log)
         manifest = Manifest(
             graph=about,
             links=int(graph.adjacency.nnz),
@@ -76,7 +68,7 @@ def shard(
             splits=len(graph.splits),
             named_nodes=graph.node_ids is not None,
             offsets=tuple(offsets.tolist()),
-            files=tuple(digests),
+            files=digests,
             order=nodes.name,
         )
         storage.finish(manifest)

@@ -19,9 +19,10 @@ import scipy.sparse as sp
 
 from gpcn.data.graph_record import GraphRecord, GraphSource
 from gpcn.data.parts.files import seal_part, write_part_table
-from gpcn.data.parts.manifest import Manifest, part_folder
+from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.tables import feature_table
 from gpcn.data.tables.columns import Columns
+from gpcn.distributed.halo import Offsets
 from gpcn.distributed.sharding.balance import balanced_offsets
 from gpcn.distributed.sharding.joined_tables import (
     Tables,
@@ -33,13 +34,13 @@ from gpcn.distributed.sharding.joined_tables import (
     split_role_sql,
     streamed_links_are_directed,
 )
-from gpcn.distributed.sharding.part_storage import PartStorage, part_storage
-from gpcn.distributed.sharding.shards import Progress
+from gpcn.distributed.sharding.part_storage import Progress, part_storage
 from gpcn.distributed.sharding.streamed_features import fit_streamed_preparation, stores_sparse_features
 from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
 from gpcn.preparation.preparation import Preparation
 from gpcn.tasks.metric_choice import default_metric, positive_class
 from gpcn.tasks.metrics import find_metric
+from gpcn.utils.types import IntVector
 
 
 def shard_tables(
@@ -71,7 +72,13 @@ def shard_tables(
     with storage.opened():
         database = _opened(storage.folder / ".tables" / f"{owner[:16]}.duckdb", memory)
         try:
-            manifest = _write(_Sharding(database, tables, storage, parts, owner, log), source, metric, progress)
+            columns = resolve_columns(tables)
+            done = "are joined already" if database.has("links") else "are joined now"
+            log(f"{len(tables.edges)} table(s) of edges and {len(tables.nodes)} of nodes {done}")
+            join_tables(database, tables, columns)
+            streamed = _StreamedGraph.of(database, columns, parts, owner)
+            digests = storage.write_parts(parts, owner, streamed.write_part, progress, log)
+            manifest = streamed.manifest(tables.name, metric, source, digests)
             for (text,) in database.rows("SELECT text FROM notes"):
                 note(text)
         finally:
@@ -79,16 +86,6 @@ def shard_tables(
         shutil.rmtree(storage.folder / ".tables")
         storage.finish(manifest)
     return manifest
-
-
-@dataclass(frozen=True)
-class _Sharding:
-    database: TableDatabase
-    tables: Tables
-    storage: PartStorage
-    parts: int
-    owner: str
-    log: Callable[[str], None]
 
 
 def _opened(file: Path, memory: str) -> TableDatabase:
@@ -105,98 +102,102 @@ def _owner(tables: Tables, parts: int) -> str:
     return hashlib.sha256(json.dumps([files, asdict(tables.columns), tables.name, parts]).encode()).hexdigest()
 
 
-def _write(sharding: _Sharding, source: GraphSource | None, metric: str | None, progress: Progress | None) -> Manifest:
-    database = sharding.database
-    columns = resolve_columns(sharding.tables)
-    done = "are joined already" if database.has("links") else "are joined now"
-    sharding.log(f"{len(sharding.tables.edges)} table(s) of edges and {len(sharding.tables.nodes)} of nodes {done}")
-    join_tables(database, sharding.tables, columns)
-    label_names, counts = read_table_classes(database, columns)
-    check_streamed_splits(database, columns)
-    preparation = fit_streamed_preparation(
-        database, columns.features or (), columns.roles, columns.scale, asdict(columns) | {"classes": label_names}
-    )
-    sparse = stores_sparse_features(preparation)
-    directed = not columns.undirected and streamed_links_are_directed(database)
-    offsets = balanced_offsets(count_link_entries(database, directed), sharding.parts)
-    digests = []
-    for number in range(sharding.parts):
-        files = sharding.storage.finished(number, sharding.owner)
-        step = f"part {number + 1} of {sharding.parts}"
-        sharding.log(f"{step} is {'written now' if files is None else 'there already'}")
-        if files is None:
-            folder = part_folder(sharding.storage.folder, number)
-            bounds = (int(offsets[number]), int(offsets[number + 1]))
-            files = _write_part(sharding, folder, bounds, columns, preparation, (directed, sparse))
-            sharding.storage.keep(number)
-        digests.append(files)
-        if progress is not None:
-            progress(number + 1, sharding.parts)
-    labels = np.repeat(np.arange(counts.size), counts)
-    feature_names = preparation.feature_names
-    record = GraphRecord(
-        name=sharding.tables.name,
-        metric=find_metric(metric or default_metric(labels, label_names)[0]).name,
-        fingerprint=hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
-        nodes=int(offsets[-1]),
-        features=len(feature_names),
-        classes=len(label_names),
-        positive=positive_class(labels, len(label_names)),
-        label_names=tuple(label_names),
-        feature_names=tuple(feature_names),
-        directed=directed,
-        relations=(),
-        preparation=preparation,
-        source=source,
-    )
-    return Manifest(
-        graph=record,
-        links=int(database.rows("SELECT count(*) FROM links")[0][0]),
-        sparse_features=sparse,
-        splits=len(columns.splits or ()),
-        named_nodes=True,
-        offsets=tuple(offsets.tolist()),
-        files=tuple(digests),
-    )
+@dataclass(frozen=True)
+class _StreamedGraph:
+    """A graph whose nodes and links are in a database.
 
+    Args:
+        database: with the tables that `join_tables` makes.
+        columns: which column is what.
+        owner: whose parts are written.
+        label_names: of the classes.
+        label_counts: how many nodes each class has.
+        preparation: from columns to features.
+        directed: whether links have a direction.
+        offsets: part `p` has nodes `offsets[p]` to `offsets[p + 1]`.
+    """
 
-def _write_part(
-    sharding: _Sharding,
-    folder: Path,
-    bounds: tuple[int, int],
-    columns: Columns,
-    preparation: Preparation,
-    form: tuple[bool, bool],
-) -> dict[str, str]:
-    database, (start, stop), (directed, sparse) = sharding.database, bounds, form
-    ends = {"links-out": ("source", "target")} | ({"links-in": ("target", "source")} if directed else {})
-    for name, (node, neighbour) in ends.items():
-        _copy(
-            database,
-            f"SELECT {node} AS node, {neighbour} AS neighbour, weight::FLOAT AS weight FROM links "
-            f"WHERE {node} >= {start} AND {node} < {stop} ORDER BY 1, 2",
-            folder / f"{name}.parquet",
+    database: TableDatabase
+    columns: Columns
+    owner: str
+    label_names: list[str]
+    label_counts: IntVector
+    preparation: Preparation
+    directed: bool
+    offsets: Offsets
+
+    @classmethod
+    def of(cls, database: TableDatabase, columns: Columns, parts: int, owner: str) -> _StreamedGraph:
+        label_names, counts = read_table_classes(database, columns)
+        check_streamed_splits(database, columns)
+        preparation = fit_streamed_preparation(
+            database, columns.features or (), columns.roles, columns.scale, asdict(columns) | {"classes": label_names}
         )
-    label, here = quoted_name(str(columns.label)), f"gpcn_node >= {start} AND gpcn_node < {stop}"
-    roles = "".join(
-        f", {split_role_sql(column)} AS split_{number}" for number, column in enumerate(columns.splits or ())
-    )
-    _copy(
-        database,
-        f"SELECT coalesce(c.number, -1) AS label, gpcn_id AS id{roles} FROM nodes LEFT JOIN classes AS c "
-        f"ON {label} = c.cell WHERE {here} ORDER BY gpcn_node",
-        folder / "nodes.parquet",
-    )
-    used = [column.name for column in preparation.columns if column.encoder is not None]
-    listed = "".join(f", {quoted_name(name)}" for name in used)
-    table = database.table(f"SELECT gpcn_node{listed} FROM nodes WHERE {here} ORDER BY gpcn_node")
-    features, _ = preparation.transform({name: table.column(name) for name in used}, stop - start)
-    if sp.issparse(features) != sparse:
-        features = sp.csr_array(features) if sparse else sp.csr_array(features).toarray()
-    write_part_table(folder / "features.parquet", feature_table(features, start))
-    return seal_part(
-        folder, [*(f"{name}.parquet" for name in ends), "nodes.parquet", "features.parquet"], sharding.owner
-    )
+        directed = not columns.undirected and streamed_links_are_directed(database)
+        offsets = balanced_offsets(count_link_entries(database, directed), parts)
+        return cls(database, columns, owner, label_names, counts, preparation, directed, offsets)
+
+    @property
+    def sparse(self) -> bool:
+        return stores_sparse_features(self.preparation)
+
+    def manifest(
+        self, name: str, metric: str | None, source: GraphSource | None, digests: tuple[dict[str, str], ...]
+    ) -> Manifest:
+        labels = np.repeat(np.arange(self.label_counts.size), self.label_counts)
+        feature_names = self.preparation.feature_names
+        record = GraphRecord(
+            name=name,
+            metric=find_metric(metric or default_metric(labels, self.label_names)[0]).name,
+            fingerprint=hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
+            nodes=int(self.offsets[-1]),
+            features=len(feature_names),
+            classes=len(self.label_names),
+            positive=positive_class(labels, len(self.label_names)),
+            label_names=tuple(self.label_names),
+            feature_names=tuple(feature_names),
+            directed=self.directed,
+            relations=(),
+            preparation=self.preparation,
+            source=source,
+        )
+        return Manifest(
+            graph=record,
+            links=int(self.database.rows("SELECT count(*) FROM links")[0][0]),
+            sparse_features=self.sparse,
+            splits=len(self.columns.splits or ()),
+            named_nodes=True,
+            offsets=tuple(self.offsets.tolist()),
+            files=digests,
+        )
+
+    def write_part(self, folder: Path, number: int) -> dict[str, str]:
+        start, stop = int(self.offsets[number]), int(self.offsets[number + 1])
+        ends = {"links-out": ("source", "target")} | ({"links-in": ("target", "source")} if self.directed else {})
+        for name, (node, neighbour) in ends.items():
+            _copy(
+                self.database,
+                f"SELECT {node} AS node, {neighbour} AS neighbour, weight::FLOAT AS weight FROM links "
+                f"WHERE {node} >= {start} AND {node} < {stop} ORDER BY 1, 2",
+                folder / f"{name}.parquet",
+            )
+        label, here = quoted_name(str(self.columns.label)), f"gpcn_node >= {start} AND gpcn_node < {stop}"
+        splits = self.columns.splits or ()
+        roles = "".join(f", {split_role_sql(column)} AS split_{number}" for number, column in enumerate(splits))
+        _copy(
+            self.database,
+            f"SELECT coalesce(c.number, -1) AS label, gpcn_id AS id{roles} FROM nodes LEFT JOIN classes AS c "
+            f"ON {label} = c.cell WHERE {here} ORDER BY gpcn_node",
+            folder / "nodes.parquet",
+        )
+        used = [column.name for column in self.preparation.columns if column.encoder is not None]
+        listed = "".join(f", {quoted_name(name)}" for name in used)
+        table = self.database.table(f"SELECT gpcn_node{listed} FROM nodes WHERE {here} ORDER BY gpcn_node")
+        features, _ = self.preparation.transform({name: table.column(name) for name in used}, stop - start)
+        if sp.issparse(features) != self.sparse:
+            features = sp.csr_array(features) if self.sparse else sp.csr_array(features).toarray()
+        write_part_table(folder / "features.parquet", feature_table(features, start))
+        return seal_part(folder, [f"{name}.parquet" for name in (*ends, "nodes", "features")], self.owner)
 
 
 def _copy(database: TableDatabase, sql: str, file: Path) -> None:
