@@ -13,18 +13,9 @@ import typer
 
 from gpcn.cli.shared.elapsed_time import seconds_elapsed
 from gpcn.cli.shared.option_groups import takes_option_groups
-from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.shared.options import GraphArgument, Json
 from gpcn.cli.shared.output import console, escaped, number_text, print_json
-from gpcn.cli.shared.training_options import (
-    Jobs,
-    MetricName,
-    Seed,
-    SplitNumbers,
-    SplitOptions,
-    metric_choice_note,
-    prepare_graph,
-    read_splits,
-)
+from gpcn.cli.shared.training_options import Jobs, SplitNumbers, TrainingGraph, metric_choice_note, read_splits
 from gpcn.utils.text import printable_text
 from gpcn.workspace.prepare import PreparedGraph
 
@@ -44,8 +35,7 @@ PortfolioFile = Annotated[
 @takes_option_groups
 def auto(
     graph: GraphArgument,
-    options: GraphOptions,
-    parts: SplitOptions,
+    described: TrainingGraph,
     budget: Budget = "5m",
     refit: Refit = False,
     out: Annotated[
@@ -53,8 +43,6 @@ def auto(
     ] = None,
     splits: SplitNumbers = None,
     jobs: Jobs = None,
-    seed: Seed = None,
-    metric: MetricName = None,
     portfolio: PortfolioFile = None,
     json: Json = False,
 ) -> None:
@@ -64,9 +52,10 @@ def auto(
 
     Example: [bold]gpcn auto mine --label fraud --budget 5m --out runs/mine[/bold]
     """
-    prepared = prepare_graph(graph, options, parts, metric, seed, quiet=json)
+    prepared = described.prepare(graph, quiet=json)
     folder = out or Path("runs") / f"auto-{re.sub(r'[^A-Za-z0-9._-]+', '-', prepared.graph.name) or 'graph'}"
-    train_auto(prepared, folder, budget, read_splits(splits), jobs, seed or 0, json, refit=refit, portfolio=portfolio)
+    numbers, seed = read_splits(splits), described.seed or 0
+    train_auto(prepared, folder, budget, numbers, jobs, seed, json, refit=refit, portfolio=portfolio)
 
 
 def train_auto(

@@ -2,42 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
+from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import Json, Mirror, MovedGraph, Nodes
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
 from gpcn.cli.shared.training_options import Seed, Settings, read_settings
 from gpcn.errors import ConfigError
 
 
+@dataclass(frozen=True)
+class MovedOptions:
+    """Where the graph of a run lies now."""
+
+    graph: MovedGraph = None
+    nodes: Nodes = None
+    mirror: Mirror = None
+
+
+@dataclass(frozen=True)
+class BoundOptions:
+    """How the bound is computed."""
+
+    of: Annotated[
+        str, typer.Option("--spectrum", help="singular values, or eigen value moduli as the paper writes.")
+    ] = "singular"
+    coefficients: Annotated[
+        str, typer.Option("--coefficients", help="model, binomial or printed (L γ^k, as in the paper).")
+    ] = "model"
+    constant: Annotated[float, typer.Option("--constant", help="C' of the printed theorems, which is unknown.")] = 1.0
+    delta: Annotated[float, typer.Option("--delta", help="The bound holds with probability 1 - delta.")] = 0.05
+    draws: Annotated[
+        int, typer.Option("--monte-carlo", min=0, help="Draws of signs to see what the class can reach; small graphs.")
+    ] = 0
+
+    def __post_init__(self) -> None:
+        if self.of not in ("singular", "eigen"):
+            raise ConfigError(f"--spectrum is {self.of!r}; expected singular or eigen")
+        if self.coefficients not in ("model", "binomial", "printed"):
+            raise ConfigError(f"--coefficients is {self.coefficients!r}; expected model, binomial or printed")
+        if self.draws == 1:
+            raise ConfigError("--monte-carlo is 1; expected two draws or more, for the error comes from their spread")
+
+
+@takes_option_groups
 def bound(
     what: Annotated[str, typer.Argument(metavar="RUN|GRAPH", help="A folder of gpcn train, or a graph to train on.")],
+    options: BoundOptions,
+    moved: MovedOptions,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="For a GRAPH: gpcn, gpcn-link, agpcn or agpcn-link.")
     ] = None,
     settings: Settings = None,
     split: Annotated[int, typer.Option("--split", min=0, help="Which split.")] = 0,
-    of: Annotated[
-        str, typer.Option("--spectrum", help="singular values, or eigen value moduli as the paper writes.")
-    ] = "singular",
-    coefficients: Annotated[
-        str, typer.Option("--coefficients", help="model, binomial or printed (L γ^k, as in the paper).")
-    ] = "model",
-    constant: Annotated[float, typer.Option("--constant", help="C' of the printed theorems, which is unknown.")] = 1.0,
-    delta: Annotated[float, typer.Option("--delta", help="The bound holds with probability 1 - delta.")] = 0.05,
-    draws: Annotated[
-        int, typer.Option("--monte-carlo", min=0, help="Draws of signs to see what the class can reach; small graphs.")
-    ] = 0,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Keep it here as JSON, with the density, for gpcn report.")
     ] = None,
     seed: Seed = None,
-    graph: MovedGraph = None,
-    nodes: Nodes = None,
-    mirror: Mirror = None,
     json: Json = False,
 ) -> None:
     """Compute the generalization bound of a trained model: as the paper prints it, and as its proof supports it.
@@ -49,21 +74,17 @@ def bound(
     from gpcn.theory.document import check_document_name, write_document
 
     what = what if remote_url(what) is None else str(local_copy(what))
-    if of not in ("singular", "eigen"):
-        raise ConfigError(f"--spectrum is {of!r}; expected singular or eigen")
-    if coefficients not in ("model", "binomial", "printed"):
-        raise ConfigError(f"--coefficients is {coefficients!r}; expected model, binomial or printed")
     if out is not None:
         check_document_name(out)
     if (Path(what) / "config.json").is_file():
         if model is not None or settings or seed is not None:
             raise ConfigError(f"{what} is a run; --model, --set and --seed are for a graph that is still to be trained")
-        trained = _from_run(Path(what), split, mirror, graph, nodes)
+        trained = _from_run(Path(what), split, moved)
     else:
-        if graph is not None or nodes is not None:
+        if moved.graph is not None or moved.nodes is not None:
             raise ConfigError(f"{what} is no run; --graph and --nodes are for a run whose graph was moved")
-        trained = _from_graph(what, model or zoo.DEFAULT, read_settings(settings), seed or 0, split, mirror)
-    document = _document(trained, of, coefficients, constant, delta, draws, with_density=out is not None)
+        trained = _from_graph(what, model or zoo.DEFAULT, read_settings(settings), seed or 0, split, moved.mirror)
+    document = _document(trained, options, with_density=out is not None)
     if out is not None:
         write_document(document, out)
     if json:
@@ -72,9 +93,7 @@ def bound(
         _show(document)
 
 
-def _from_run(
-    path: Path, split: int, mirror: Path | None, moved: str | None = None, nodes: Path | None = None
-) -> dict[str, Any]:
+def _from_run(path: Path, split: int, moved: MovedOptions) -> dict[str, Any]:
     from gpcn.distributed.assembled_run import assemble_run
     from gpcn.training.predictions.fitted import Fitted
     from gpcn.training.runs.graph_source import graph_of
@@ -85,7 +104,7 @@ def _from_run(
     (split_result,) = run.result([split])["splits"] or (None,)
     if split_result is None:
         raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
-    graph = graph_of(run, moved, nodes, mirror, moved=True)
+    graph = graph_of(run, moved.graph, moved.nodes, moved.mirror, moved=True)
     _use_threads(graph, run.config)
     fitted = Fitted.of(run, graph)
     model, problem = fitted.model(split), fitted.problem
@@ -134,27 +153,16 @@ def _use_threads(graph: Any, config: Any) -> None:
     torch.set_num_threads(threads_per_split(graph, config))
 
 
-def _document(
-    trained: dict[str, Any],
-    of: Any,
-    coefficients: Any,
-    constant: float,
-    delta: float,
-    draws: int,
-    with_density: bool,
-) -> dict[str, Any]:
-    from dataclasses import asdict
-
+def _document(trained: dict[str, Any], options: BoundOptions, with_density: bool) -> dict[str, Any]:
     from gpcn.theory.bounds import C_0, corrected, printed, transductive
     from gpcn.theory.document import BOUND
     from gpcn.theory.quantities import measure, normalized
     from gpcn.theory.rademacher import estimate
     from gpcn.theory.spectrum import density, power_sums
 
-    if draws == 1:
-        raise ConfigError("--monte-carlo is 1; expected two draws or more, for the error comes from their spread")
-
     problem, model = trained["problem"], trained["model"]
+    of, coefficients = cast(Any, options.of), cast(Any, options.coefficients)
+    constants = {"c_prime": options.constant, "c_0": C_0, "delta": options.delta}
     layers = getattr(model, "layers", 1)
     matrix = normalized(problem.adjacency)
     spectral_density = density(matrix, of=of) if with_density else None
@@ -165,10 +173,10 @@ def _document(
         problem.adjacency,
         spectrum=sums,
         coefficients=coefficients,
-        constant=constant,
+        constant=options.constant,
         **trained["sizes"],
     )
-    reached = estimate(model, problem.x, problem.adjacency, quantities, draws=draws) if draws else None
+    reached = estimate(model, problem.x, problem.adjacency, quantities, draws=options.draws) if options.draws else None
     bounds = {bound.version: bound for bound in (printed(quantities), corrected(quantities))}
     spectrum = {"of": sums.of, "method": sums.method, "power_sums": sums.values.tolist()}
     spectrum |= {"errors": sums.errors.tolist()} | (
@@ -183,10 +191,10 @@ def _document(
         "test_score": trained["scores"]["test"],
         "quantities": asdict(quantities),
         "spectrum": spectrum,
-        "constants": {"c_prime": constant, "c_0": C_0, "delta": delta, "Q": quantities.q, "p": quantities.p},
+        "constants": constants | {"Q": quantities.q, "p": quantities.p},
         "monte_carlo": None if reached is None else asdict(reached),
         "bounds": {
-            name: bound.describe() | {"transductive": transductive(bound, quantities, delta=delta).describe()}
+            name: bound.describe() | {"transductive": transductive(bound, quantities, delta=options.delta).describe()}
             for name, bound in bounds.items()
         },
     }

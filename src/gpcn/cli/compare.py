@@ -8,21 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.shared.option_groups import takes_option_groups
-from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json, comma_separated
+from gpcn.cli.shared.options import GraphArgument, Json, comma_separated
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
-from gpcn.cli.shared.training_options import (
-    Device,
-    Jobs,
-    MetricName,
-    Seed,
-    Settings,
-    SplitNumbers,
-    SplitOptions,
-    metric_choice_note,
-    prepare_graph,
-    read_settings,
-    read_splits,
-)
+from gpcn.cli.shared.training_options import Settings, SplitWork, TrainingGraph, metric_choice_note, read_settings
 
 MARK = " †"
 
@@ -30,8 +18,8 @@ MARK = " †"
 @takes_option_groups
 def compare(
     graph: GraphArgument,
-    options: GraphOptions,
-    parts: SplitOptions,
+    described: TrainingGraph,
+    work: SplitWork,
     models: Annotated[
         str | None,
         typer.Option(
@@ -41,12 +29,7 @@ def compare(
         ),
     ] = None,
     settings: Settings = None,
-    splits: SplitNumbers = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for a run per model.")] = None,
-    jobs: Jobs = None,
-    device: Device = "auto",
-    seed: Seed = None,
-    metric: MetricName = None,
     json: Json = False,
 ) -> None:
     """Train several models on the same splits and compare them, also with the majority class.
@@ -62,22 +45,22 @@ def compare(
     from gpcn.training.scores.comparison import MAJORITY
     from gpcn.training.scores.model_comparison import train_models
 
-    prepared = prepare_graph(graph, options, parts, metric, seed, quiet=json)
+    prepared = described.prepare(graph, quiet=json)
     loaded = prepared.graph
     names = list(zoo.USUAL) if models is None else comma_separated(models) or []
-    chosen, numbers = read_settings(settings), read_splits(splits)
+    chosen, numbers = read_settings(settings), work.numbers()
     epochs = {name: value for name, value in chosen.items() if name == "epochs"}
     configs = [TrainConfig.of(name, **epochs) for name in names if name != MAJORITY]
-    with prestarted_training_workers(loaded, configs, numbers, jobs):
+    with prestarted_training_workers(loaded, configs, numbers, work.jobs):
         result = train_models(
             loaded,
             names,
             chosen,
             out=out,
             splits=numbers,
-            jobs=jobs,
-            device=device,
-            seed=seed or 0,
+            jobs=work.jobs,
+            device=work.device,
+            seed=described.seed or 0,
             source=prepared.source,
             progress=training_progress,
         )

@@ -9,18 +9,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gpcn.cli.shared.opened_run import open_run_and_nodes
-from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, MovedGraph, Nodes, RunArgument
+from gpcn.cli.shared.opened_run import RunOptions
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, plain_table, print_json, print_notes
 from gpcn.errors import ConfigError
 
 WIDTH = 24
 
 
+@takes_option_groups
 def explain(
-    run: RunArgument,
+    asked: RunOptions,
     node: Annotated[str | None, typer.Option("--node", metavar="ID", help="The node's name, or its number.")] = None,
-    graph: ChangedGraph = None,
     label: Annotated[
         str | None, typer.Option("--class", metavar="NAME", help="A class instead of a node: what carries it overall.")
     ] = None,
@@ -31,9 +32,6 @@ def explain(
         int | None, typer.Option("--split", metavar="N", help="Whose model (default: the first finished).")
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="Neighbours to show per hop.")] = 5,
-    moved_graph: MovedGraph = None,
-    nodes: Nodes = None,
-    mirror: Mirror = None,
     json: Json = False,
 ) -> None:
     """Take a prediction apart: features, neighbours at each hop, links; exactly, to the single feature.
@@ -48,9 +46,9 @@ def explain(
         raise ConfigError("gpcn explain needs a node or a class, and not both; give --node ID or --class NAME")
     if picture is not None and node is None:
         raise ConfigError("--picture draws a node and those that matter to it; give --node ID instead of --class")
-    folder, table = open_run_and_nodes(run, graph, moved_graph, nodes, mirror)
+    folder, table = asked.open()
     folder.check_explains(split)
-    loaded = folder.graph_to_predict(graph, table)
+    loaded = folder.graph_to_predict(asked.graph, table)
     if node is None:
         account = folder.explain_class(str(label), loaded, split=split, top=top)
         print_json(account) if json else print_class_explanation(account, console())

@@ -7,21 +7,19 @@ from typing import Annotated
 
 import typer
 
-from gpcn.cli.shared.opened_run import open_run_and_nodes
-from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, MovedGraph, Nodes, RunArgument
+from gpcn.cli.shared.opened_run import RunOptions
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 
 
+@takes_option_groups
 def export(
-    run: RunArgument,
-    graph: ChangedGraph = None,
+    asked: RunOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("exported"),
     format: Annotated[
         str, typer.Option("--format", metavar="torch", help="A program for torch.export.load.")
     ] = "torch",
-    moved_graph: MovedGraph = None,
-    nodes: Nodes = None,
-    mirror: Mirror = None,
     json: Json = False,
 ) -> None:
     """Write a run as a program of PyTorch that needs nothing of gpcn, with the tensors of a graph to give it.
@@ -30,8 +28,8 @@ def export(
     """
     from gpcn.workspace.export import export_folder
 
-    folder, table = open_run_and_nodes(run, graph, moved_graph, nodes, mirror)
-    summary = export_folder(folder, out, graph, table, format=format)
+    folder, table = asked.open()
+    summary = export_folder(folder, out, asked.graph, table, format=format)
     if json:
         print_json(summary)
         return

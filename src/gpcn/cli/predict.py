@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gpcn.cli.shared.opened_run import open_run_and_nodes
-from gpcn.cli.shared.options import ChangedGraph, Json, Mirror, MovedGraph, Nodes, RunArgument
+from gpcn.cli.shared.opened_run import RunOptions
+from gpcn.cli.shared.option_groups import takes_option_groups
+from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.step_log import LogFormat, step_log
 from gpcn.cli.shared.training_options import SplitNumbers, read_splits
 from gpcn.errors import ConfigError
 
 
-def predict(
-    run: RunArgument,
-    graph: ChangedGraph = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A .csv, .parquet or .npz file.")] = Path("predictions.csv"),
-    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Only nodes without a label.")] = False,
+@dataclass(frozen=True)
+class PredictionOptions:
+    """Which nodes are predicted by which models, and from what probability on they are of the rarer class."""
+
+    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Only nodes without a label.")] = False
     out_of_fold: Annotated[
         bool,
         typer.Option("--out-of-fold", help="Each labelled node by the models for which it was a test node."),
-    ] = False,
+    ] = False
     threshold: Annotated[
         str | None,
         typer.Option(
@@ -31,20 +33,8 @@ def predict(
             metavar="0.3|f1|top=100",
             help="Two classes: the probability that makes a node one of the rarer; f1: as validation nodes choose.",
         ),
-    ] = None,
-    sort: Annotated[
-        bool, typer.Option("--sort", help="Most probable first: of the rarer of two classes, else of any.")
-    ] = False,
-    safe_csv: Annotated[
-        bool,
-        typer.Option("--safe-csv", help="CSV: an apostrophe before names that a spreadsheet would run as formulas."),
-    ] = False,
-    splits: SplitNumbers = None,
-    edges: Annotated[
-        str | None, typer.Option("--edges", metavar="FILE", help="A table of edges: the same as GRAPH.")
-    ] = None,
-    moved_graph: MovedGraph = None,
-    nodes: Nodes = None,
+    ] = None
+    splits: SplitNumbers = None
     unknown: Annotated[
         str | None,
         typer.Option(
@@ -52,11 +42,27 @@ def predict(
             metavar="drop|add",
             help="Edges whose ends are not in the table of nodes (default: as in training).",
         ),
-    ] = None,
+    ] = None
     only: Annotated[
         str | None, typer.Option("--only", metavar="new", help="Only nodes that were not there in training.")
+    ] = None
+
+
+@takes_option_groups
+def predict(
+    asked: RunOptions,
+    wanted: PredictionOptions,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A .csv, .parquet or .npz file.")] = Path("predictions.csv"),
+    sort: Annotated[
+        bool, typer.Option("--sort", help="Most probable first: of the rarer of two classes, else of any.")
+    ] = False,
+    safe_csv: Annotated[
+        bool,
+        typer.Option("--safe-csv", help="CSV: an apostrophe before names that a spreadsheet would run as formulas."),
+    ] = False,
+    edges: Annotated[
+        str | None, typer.Option("--edges", metavar="FILE", help="A table of edges: the same as GRAPH.")
     ] = None,
-    mirror: Mirror = None,
     log_format: LogFormat = None,
     json: Json = False,
 ) -> None:
@@ -66,22 +72,13 @@ def predict(
     """
     from gpcn.training.predictions import prediction
 
-    if graph is not None and edges is not None:
+    if asked.graph is not None and edges is not None:
         raise ConfigError("GRAPH and --edges both name a graph; expected one of them")
     log = step_log(log_format, quiet=json)
-    changed = graph if edges is None else edges
-    folder, table = open_run_and_nodes(run, changed, moved_graph, nodes, mirror)
-    predictions = folder.predict(
-        changed,
-        table,
-        splits=read_splits(splits),
-        unlabelled=unlabelled,
-        out_of_fold=out_of_fold,
-        threshold=threshold,
-        only=only,
-        unknown=unknown,
-        log=log,
-    )
+    changed = asked.graph if edges is None else edges
+    folder, table = asked.open(changed)
+    options = asdict(wanted) | {"splits": read_splits(wanted.splits)}
+    predictions = folder.predict(changed, table, **options, log=log)
     log(f"predicted {len(predictions.nodes):,} node(s), {predictions.new_nodes:,} of them new")
     decision = predictions.decision
     if sort:

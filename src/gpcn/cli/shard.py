@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.shared.option_groups import takes_option_groups
-from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.shared.options import GraphArgument, Json
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.progress import parts_progress
 from gpcn.cli.shared.step_log import LogFormat, step_log
-from gpcn.cli.shared.training_options import MetricName, Seed, SplitOptions, prepare_graph
+from gpcn.cli.shared.training_options import TrainingGraph
 from gpcn.errors import ConfigError
 
 STREAMED = "4GB"
@@ -21,8 +21,7 @@ STREAMED = "4GB"
 @takes_option_groups
 def shard(
     graph: GraphArgument,
-    options: GraphOptions,
-    splitting: SplitOptions,
+    described: TrainingGraph,
     parts: Annotated[int, typer.Option("--parts", "-p", min=1, help="How many workers will train on it.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the parts, also a URL such as s3://bucket/parts.")
@@ -39,8 +38,6 @@ def shard(
         str,
         typer.Option("--order", metavar="kept|metis", help="metis: parts with few links between them (pymetis)."),
     ] = "kept",
-    metric: MetricName = None,
-    seed: Seed = None,
     log_format: LogFormat = None,
     json: Json = False,
 ) -> None:
@@ -58,15 +55,15 @@ def shard(
     log = step_log(log_format, quiet=log_format is None)
     where = remote_url(out) or str(out)
     with parts_progress() as progress:
-        if memory is not None or _is_pattern(graph) or _is_pattern(str(options.nodes or "")):
+        if memory is not None or _is_pattern(graph) or _is_pattern(str(described.reading.nodes or "")):
             if order != "kept":
                 raise ConfigError("--order metis needs all links in memory; leave it out, or --memory and patterns")
             limit = memory or STREAMED
-            manifest = _stream(graph, options, splitting, parts, where, limit, metric, progress, log, notes.append)
+            manifest = _stream(graph, described, parts, where, limit, progress, log, notes.append)
         else:
             from gpcn.distributed.sharding.shards import shard as write
 
-            prepared = prepare_graph(graph, options, splitting, metric, seed, quiet=True)
+            prepared = described.prepare(graph, quiet=True)
             loaded = prepared.graph
             manifest = write(
                 loaded,
@@ -102,12 +99,10 @@ def _is_pattern(path: str) -> bool:
 
 def _stream(
     graph: str,
-    options: GraphOptions,
-    splitting: SplitOptions,
+    described: TrainingGraph,
     parts: int,
     out: str,
     memory: str,
-    metric: str | None,
     progress: Any,
     log: Any,
     note: Any,
@@ -117,7 +112,8 @@ def _stream(
     from gpcn.distributed.sharding.table_database import matching_files
     from gpcn.distributed.sharding.table_shards import shard_tables
 
-    if splitting.plan(0) is not None:
+    options = described.reading
+    if described.splitting.plan(0) is not None:
         raise ConfigError(
             "random splits are not drawn while tables are streamed; add a column that says train, val or test"
         )
@@ -125,7 +121,7 @@ def _stream(
         edges, nodes = find_pair(Path(graph))
         edge_pattern, node_pattern = str(edges), str(options.nodes or nodes or "")
     else:
-        edge_pattern, node_pattern = graph, str(options.nodes or "")
+        edge_pattern, node_pattern = graph, str(described.reading.nodes or "")
     if not node_pattern:
         raise ConfigError("tables are streamed with a table of nodes; name it with --nodes, or leave --memory out")
     columns = options.columns()
@@ -137,7 +133,7 @@ def _stream(
         parts,
         memory=memory,
         source=options.origin(graph),
-        metric=metric,
+        metric=described.metric,
         progress=progress,
         log=log,
         note=note,

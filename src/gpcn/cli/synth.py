@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 
 from gpcn.cli.convert import print_written_graph, write_graph
+from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import Json, option_given_besides
 from gpcn.cli.shared.output import console, escaped, print_json
 from gpcn.data.presets import preset as find_preset
@@ -27,8 +29,29 @@ class MixingChoice(StrEnum):
     ring = "ring"
 
 
+@dataclass(frozen=True)
+class GraphDials:
+    """Properties of a graph of the contextual stochastic block model."""
+
+    nodes: Annotated[int | None, typer.Option(help=f"Number of nodes (default: {NODES}, or as the preset has it).")] = (
+        None
+    )
+    classes: Annotated[int, typer.Option(help="Number of classes.")] = 4
+    degree: Annotated[float, typer.Option(help="Mean number of neighbours.")] = 8.0
+    homophily: Annotated[float, typer.Option(help="Share of edges inside a class, 0 to 1.")] = 0.2
+    features: Annotated[int, typer.Option(help="Number of features.")] = 16
+    signal: Annotated[float, typer.Option(help="How much features tell about the class; 0 is nothing.")] = 1.0
+    mixing: Annotated[MixingChoice, typer.Option(help="Where edges between classes go.")] = MixingChoice.uniform
+    directed: Annotated[bool, typer.Option("--directed", help="Give edges a direction.")] = False
+    unlabelled: Annotated[float, typer.Option(help="Share of nodes whose label is hidden.")] = 0.0
+    splits: Annotated[int, typer.Option(help="Number of random splits.")] = 5
+    seed: Annotated[int, typer.Option(help="The same seed gives the same graph.")] = 0
+
+
+@takes_option_groups
 def synth(
     context: typer.Context,
+    dials: GraphDials,
     out: Annotated[Path, typer.Option("--out", "-o", help="A .npz file, or a folder for CSV tables.")],
     preset: Annotated[
         str | None,
@@ -36,19 +59,6 @@ def synth(
             "--preset", metavar="fraud|social|pages", help="Messy tables to try things on, with next month's."
         ),
     ] = None,
-    nodes: Annotated[
-        int | None, typer.Option(help=f"Number of nodes (default: {NODES}, or as the preset has it).")
-    ] = None,
-    classes: Annotated[int, typer.Option(help="Number of classes.")] = 4,
-    degree: Annotated[float, typer.Option(help="Mean number of neighbours.")] = 8.0,
-    homophily: Annotated[float, typer.Option(help="Share of edges inside a class, 0 to 1.")] = 0.2,
-    features: Annotated[int, typer.Option(help="Number of features.")] = 16,
-    signal: Annotated[float, typer.Option(help="How much features tell about the class; 0 is nothing.")] = 1.0,
-    mixing: Annotated[MixingChoice, typer.Option(help="Where edges between classes go.")] = MixingChoice.uniform,
-    directed: Annotated[bool, typer.Option("--directed", help="Give edges a direction.")] = False,
-    unlabelled: Annotated[float, typer.Option(help="Share of nodes whose label is hidden.")] = 0.0,
-    splits: Annotated[int, typer.Option(help="Number of random splits.")] = 5,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same graph.")] = 0,
     json: Json = False,
 ) -> None:
     """Make a contextual stochastic block model graph, or with [bold]--preset[/bold] messy tables as users have them.
@@ -59,21 +69,9 @@ def synth(
     """
     if preset is not None:
         _refuse_dials(context, preset)
-        _write_tables(preset, out, nodes, seed, json)
+        _write_tables(preset, out, dials.nodes, dials.seed, json)
         return
-    graph = synthesize(
-        nodes=NODES if nodes is None else nodes,
-        classes=classes,
-        degree=degree,
-        homophily=homophily,
-        features=features,
-        signal=signal,
-        mixing=mixing.value,
-        directed=directed,
-        unlabelled=unlabelled,
-        splits=splits,
-        seed=seed,
-    )
+    graph = synthesize(**asdict(dials) | {"nodes": NODES if dials.nodes is None else dials.nodes})
     write_graph(graph, out)
     print_written_graph(graph, out, json)
 

@@ -2,83 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpcn.cli.auto import Refit, train_auto
 from gpcn.cli.shared.option_groups import takes_option_groups
-from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
+from gpcn.cli.shared.options import GraphArgument, Json
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
+from gpcn.cli.shared.part_training import ClusterOptions, train_parts
 from gpcn.cli.shared.training_options import (
     ConfigFile,
-    Device,
-    Jobs,
-    MetricName,
-    Seed,
     Settings,
-    SplitNumbers,
-    SplitOptions,
+    SplitWork,
+    TrainingGraph,
     metric_choice_note,
-    prepare_graph,
     read_settings,
-    read_splits,
 )
 from gpcn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gpcn.training.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The model and its settings."""
+
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="A name that gpcn models lists, or auto to have it chosen.")
+    ] = None
+    settings: Settings = None
+    config: ConfigFile = None
+    recipe: Annotated[
+        str | None,
+        typer.Option("--recipe", metavar="paper|ours", help="Settings for this benchmark dataset to start from."),
+    ] = None
+
+    def read(self, dataset: str, seed: int | None) -> TrainConfig:
+        """The configuration that these options describe, as far as it does not depend on the graph."""
+        from gpcn.nn import zoo
+        from gpcn.training.config import TrainConfig
+
+        changes: dict[str, Any] = read_settings(self.settings)
+        if self.recipe is not None:
+            changes = {**_recipe_settings(self.model or zoo.DEFAULT, dataset, self.recipe), **changes}
+        named = None if self.model == "auto" else self.model
+        changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
+        return TrainConfig.from_toml(self.config, changes) if self.config else TrainConfig.of(**changes)
 
 
 @takes_option_groups
 def train(
     graph: GraphArgument,
-    options: GraphOptions,
-    parts: SplitOptions,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="A name that gpcn models lists, or auto to have it chosen.")
-    ] = None,
+    chosen: ModelOptions,
+    described: TrainingGraph,
+    work: SplitWork,
+    cluster: ClusterOptions,
     budget: Annotated[
         str, typer.Option("--budget", metavar="5m", help="Time for --model auto to choose and train.")
     ] = "5m",
     refit: Refit = False,
-    settings: Settings = None,
-    config: ConfigFile = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option("--recipe", metavar="paper|ours", help="Settings for this benchmark dataset to start from."),
-    ] = None,
-    splits: SplitNumbers = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder of the run (--engine ray: or a URL); without it nothing is kept."),
     ] = None,
-    jobs: Jobs = None,
-    device: Device = "auto",
-    seed: Seed = None,
-    metric: MetricName = None,
     save_every: Annotated[float, typer.Option("--save-every", min=0, help="Seconds between checkpoints.")] = 10.0,
-    engine: Annotated[
-        str | None,
-        typer.Option("--engine", metavar="ray", help="ray: a worker per part of a graph that gpcn shard wrote."),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Workers of --engine ray (default: one per part).")
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option("--address", metavar="HOST:PORT", help="Of a running Ray cluster (default: one started here)."),
-    ] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            "--timeout",
-            min=1,
-            help="Seconds that a worker of --engine ray waits for another before all are started again.",
-        ),
-    ] = 300.0,
-    log_format: Annotated[
-        str | None,
-        typer.Option("--log-format", metavar="text|json", help="--engine ray: a line per step on stderr."),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Train a model on the splits of a graph and report the test score, mean ± std.
@@ -89,49 +80,40 @@ def train(
     """
     from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
     from gpcn.cli.shared.progress import training_progress
-    from gpcn.nn import zoo
-    from gpcn.training.config import TrainConfig
     from gpcn.training.runs.training import train as run
     from gpcn.training.settle import settle
     from gpcn.tuning.budget import read_seconds
 
-    if model == "auto" and (settings or config or recipe):
+    by_itself = chosen.model == "auto"
+    if by_itself and (chosen.settings or chosen.config or chosen.recipe):
         raise ConfigError("--model auto chooses all settings; leave --set, --config and --recipe out, or name a model")
-    if model == "auto":
+    if by_itself:
         read_seconds(budget)
-    if refit and model != "auto":
+    if refit and not by_itself:
         raise ConfigError("--refit is for --model auto; leave it out, or have the model chosen with --model auto")
-    changes: dict[str, Any] = read_settings(settings)
-    if recipe is not None:
-        changes = _recipe_settings(model or zoo.DEFAULT, graph, recipe) | changes
-    named = None if model == "auto" else model
-    changes |= {name: value for name, value in (("model", named), ("seed", seed)) if value is not None}
-    resolved = TrainConfig.from_toml(config, changes) if config else TrainConfig.of(**changes)
-    if (engine, workers, address, log_format) != (None, None, None, None):
-        from gpcn.cli.shared.part_training import train_parts
-
-        numbers = read_splits(splits)
-        train_parts(graph, resolved, engine, workers, address, numbers, out, save_every, timeout, json, log_format)
+    config, numbers = chosen.read(graph, described.seed), work.numbers()
+    if cluster.given:
+        train_parts(graph, config, cluster, numbers, out, save_every, json)
         return
-    prepared, numbers = prepare_graph(graph, options, parts, metric, resolved.seed, quiet=json), read_splits(splits)
-    if model == "auto":
+    prepared = described.prepare(graph, quiet=json, seed=config.seed)
+    if by_itself:
         if out is None:
             raise ConfigError("--model auto keeps what it finds; name a folder with --out, such as --out runs/mine")
-        train_auto(prepared, out, budget, numbers, jobs, resolved.seed, json, refit=refit)
+        train_auto(prepared, out, budget, numbers, work.jobs, config.seed, json, refit=refit)
         return
     loaded = prepared.graph
-    resolved = settle(resolved, loaded)
+    config = settle(config, loaded)
     with (
-        prestarted_training_workers(loaded, [resolved], numbers, jobs),
-        training_progress(resolved.model, loaded.metric) as progress,
+        prestarted_training_workers(loaded, [config], numbers, work.jobs),
+        training_progress(config.model, loaded.metric) as progress,
     ):
         result = run(
             loaded,
-            resolved,
+            config,
             out=out,
             splits=numbers,
-            jobs=jobs,
-            device=device,
+            jobs=work.jobs,
+            device=work.device,
             save_every=save_every,
             source=prepared.source,
             progress=progress,

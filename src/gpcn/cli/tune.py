@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpcn.cli.shared.option_groups import takes_option_groups
-from gpcn.cli.shared.options import GraphOptions, Json, MovedGraph, option_given_besides
+from gpcn.cli.shared.options import Json, MovedGraph, option_given_besides
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
 from gpcn.cli.shared.training_options import (
-    MetricName,
-    Seed,
     Settings,
     SplitNumbers,
-    SplitOptions,
+    TrainingGraph,
     metric_choice_note,
-    prepare_graph,
     read_settings,
     read_splits,
 )
@@ -26,7 +24,10 @@ from gpcn.errors import ConfigError
 from gpcn.tuning import require_search
 
 if TYPE_CHECKING:
+    from gpcn.graph import Graph
+    from gpcn.tuning.ledger import Ledger
     from gpcn.tuning.request import StudyRequest
+    from gpcn.tuning.space import Space
     from gpcn.tuning.study_header import StudyHeader
 
 ENGINES = ("local", "ray")
@@ -35,13 +36,67 @@ ANY_TIME = {"graph", "budget", "resume", "show", "engine", "address", "jobs", "s
 ANY_TIME |= {"moved_graph", "nodes"}  # where the graph of a study lies now
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """What a new study searches, and on which splits."""
+
+    model: Annotated[str, typer.Option("--model", "-m", help="A model, family (GPCN and its kin), or all.")] = "family"
+    space: Annotated[str, typer.Option("--space", help="default, or paper: the exact grid of the paper.")] = "default"
+    settings: Settings = None
+    tried: Annotated[
+        list[str] | None, typer.Option("--try", metavar="KEY=A,B,…", help="Other values for a setting; repeat it.")
+    ] = None
+    splits: SplitNumbers = None
+    generation: Annotated[int, typer.Option("--generation", min=2, help="Configurations proposed at a time.")] = 12
+
+    def space_of(self, *, directed: bool) -> Space:
+        """What may be tried on a graph with or without directions."""
+        from gpcn.tuning.space import EPOCHS, PATIENCE, Space, models_of
+
+        settings, tried = read_settings(self.settings), _read_tried(self.tried)
+        if "epochs" in tried:
+            raise ConfigError(
+                "epochs cannot be tried, for the search itself gives them out; set the most with --set epochs=N"
+            )
+        both = sorted(settings.keys() & tried.keys())
+        if both:
+            raise ConfigError(f"{both[0]} is both set and tried; expected one of --set and --try for it")
+        usual = {name: value for name, value in (("epochs", EPOCHS), ("patience", PATIENCE)) if name not in tried}
+        fixed = usual | settings
+        return Space.of(models_of(self.model), self.space, fixed=fixed, tried=tried, directed=directed)
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where trials run, and where they are written down."""
+
+    engine: Annotated[str, typer.Option("--engine", help="local, or ray.")] = "local"
+    address: Annotated[
+        str | None, typer.Option("--address", help="Of a Ray cluster, or auto; without it one is started here.")
+    ] = None
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes (default: one per core).")] = None
+    storage: Annotated[
+        str | None, typer.Option("--storage", metavar="URL", help="Any Optuna storage instead of OUT/study.db.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class ExistingStudy:
+    """A study that is there, to go on with or to look at."""
+
+    resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a study.")] = None
+    show: Annotated[Path | None, typer.Option("--show", metavar="DIR", help="What a study found so far.")] = None
+    moved_graph: MovedGraph = None
+
+
 @takes_option_groups
 def tune(
     context: typer.Context,
-    options: GraphOptions,
-    parts: SplitOptions,
+    described: TrainingGraph,
+    searched: SearchOptions,
+    where: EngineOptions,
+    existing: ExistingStudy,
     graph: Annotated[str | None, typer.Argument(metavar="GRAPH", help="A dataset, or a file of edges.")] = None,
-    model: Annotated[str, typer.Option("--model", "-m", help="A model, family (GPCN and its kin), or all.")] = "family",
     budget: Annotated[
         str | None,
         typer.Option(
@@ -49,26 +104,6 @@ def tune(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the study.")] = None,
-    space: Annotated[str, typer.Option("--space", help="default, or paper: the exact grid of the paper.")] = "default",
-    settings: Settings = None,
-    tried: Annotated[
-        list[str] | None, typer.Option("--try", metavar="KEY=A,B,…", help="Other values for a setting; repeat it.")
-    ] = None,
-    splits: SplitNumbers = None,
-    generation: Annotated[int, typer.Option("--generation", min=2, help="Configurations proposed at a time.")] = 12,
-    engine: Annotated[str, typer.Option("--engine", help="local, or ray.")] = "local",
-    address: Annotated[
-        str | None, typer.Option("--address", help="Of a Ray cluster, or auto; without it one is started here.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes (default: one per core).")] = None,
-    storage: Annotated[
-        str | None, typer.Option("--storage", metavar="URL", help="Any Optuna storage instead of OUT/study.db.")
-    ] = None,
-    resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a study.")] = None,
-    show: Annotated[Path | None, typer.Option("--show", metavar="DIR", help="What a study found so far.")] = None,
-    moved_graph: MovedGraph = None,
-    seed: Seed = None,
-    metric: MetricName = None,
     json: Json = False,
 ) -> None:
     """Search hyperparameters by the validation score; test scores are written down and never used.
@@ -80,6 +115,7 @@ def tune(
     """
     require_search("gpcn tune")
     from gpcn.training.runs.graph_source import reload_graph
+    from gpcn.training.runs.training import check_split_numbers
     from gpcn.tuning.budget import read_budget
     from gpcn.tuning.ledger import Ledger
     from gpcn.tuning.request import StudyRequest, check_study_location, last_request
@@ -87,56 +123,50 @@ def tune(
     from gpcn.tuning.study_header import read_study_header, study_header
     from gpcn.tuning.summary import describe_study
 
-    if engine not in ENGINES:
-        raise ConfigError(f"--engine is {engine!r}; expected local or ray")
+    if where.engine not in ENGINES:
+        raise ConfigError(f"--engine is {where.engine!r}; expected local or ray")
     if budget is not None:
         read_budget(budget)
+    resume, show = existing.resume, existing.show
     if sum(named is not None for named in (graph, resume, show)) != 1:
         raise ConfigError("name one of: a GRAPH to search on, --resume DIR, --show DIR")
-    if moved_graph is not None and resume is None:
+    if existing.moved_graph is not None and resume is None:
         raise ConfigError("--graph says where the graph of a study lies now, for --resume; leave it out")
-    existing = resume or show
-    if existing is not None:
-        _refuse_what_a_study_has(context, existing)
-        check_study_location(existing, storage)
+    there = resume or show
+    if there is not None:
+        _refuse_what_a_study_has(context, there)
+        check_study_location(there, where.storage)
     if show is not None:
-        _report(describe_study(Ledger.read(show, storage)), show, json)
+        _report(describe_study(Ledger.read(show, where.storage)), show, json)
         return
     if resume is not None:
         folder, description = resume, read_study_header(resume)
-        loaded = reload_graph(description.graph, resume, moved_graph, options.nodes, options.mirror, moved=True)
+        reading = described.reading
+        loaded = reload_graph(
+            description.graph, resume, existing.moved_graph, reading.nodes, reading.mirror, moved=True
+        )
         if loaded.fingerprint() != description.graph.fingerprint:
             raise ConfigError(f"the graph of the study in {resume} has changed since; start another with --out")
     else:
         if out is None:
             raise ConfigError("a study needs a folder; name one with --out, such as --out studies/texas")
-        folder = out
-        wanted = model, space, read_settings(settings), _read_tried(tried)
-        _space(*wanted)  # a mistake is an error before anything is loaded
-        prepared = prepare_graph(str(graph), options, parts, metric, seed, quiet=json)
-        loaded = prepared.graph
+        searched.space_of(directed=False)  # a mistake is an error before anything is loaded
+        prepared = described.prepare(str(graph), quiet=json)
+        folder, loaded = out, prepared.graph
         if not json and (note := metric_choice_note(loaded)) is not None:
             print_notes([note])
-        chosen = _space(*wanted, directed=loaded.directed)
-        numbers = _numbers(loaded, read_splits(splits))
-        plan = Plan.of(numbers, int(chosen.fixed["epochs"]), size=generation)
-        description = study_header(loaded, chosen, plan, seed=seed or 0, source=prepared.source)
+        space = searched.space_of(directed=loaded.directed)
+        numbers = check_split_numbers(loaded, read_splits(searched.splits))
+        plan = Plan.of(numbers, int(space.fixed["epochs"]), size=searched.generation)
+        description = study_header(loaded, space, plan, seed=described.seed or 0, source=prepared.source)
     before = last_request(folder)
-    request = StudyRequest.of(folder, budget or (before.budget if resume and before is not None else DEFAULT), storage)
-    ledger = _drive(folder, description, storage, loaded, engine, address, jobs, request)
+    usual = before.budget if resume and before is not None else DEFAULT
+    request = StudyRequest.of(folder, budget or usual, where.storage)
+    ledger = _drive(folder, description, loaded, where, request)
     _report(describe_study(ledger), folder, json)
 
 
-def _drive(
-    folder: Path,
-    description: StudyHeader,
-    storage: str | None,
-    graph: Any,
-    engine: str,
-    address: str | None,
-    jobs: int | None,
-    request: StudyRequest,
-) -> Any:
+def _drive(folder: Path, description: StudyHeader, graph: Graph, where: EngineOptions, request: StudyRequest) -> Ledger:
     from gpcn.cli.shared.prestarted_workers import prestarted_search_workers
     from gpcn.cli.shared.progress import study_progress
     from gpcn.tuning.budget import read_budget
@@ -145,35 +175,14 @@ def _drive(
 
     limit = read_budget(request.budget)
     with (
-        prestarted_search_workers(jobs, limit) if engine == "local" else nullcontext(),
-        open_or_create_study(folder, description, storage, request) as ledger,
+        prestarted_search_workers(where.jobs, limit) if where.engine == "local" else nullcontext(),
+        open_or_create_study(folder, description, where.storage, request) as ledger,
     ):
-        executor = local_executor(graph, jobs) if engine == "local" else ray_executor(graph, jobs, address)
+        local = where.engine == "local"
+        executor = local_executor(graph, where.jobs) if local else ray_executor(graph, where.jobs, where.address)
         with closing(executor), study_progress(limit) as watch:
             drive_study(ledger, executor, limit, watch)
     return ledger
-
-
-def _numbers(graph: Any, wanted: list[int] | None) -> list[int]:
-    from gpcn.training.runs.training import check_split_numbers
-
-    return check_split_numbers(graph, wanted)
-
-
-def _space(
-    model: str, kind: str, settings: dict[str, Any], tried: dict[str, list[str]], *, directed: bool = False
-) -> Any:
-    from gpcn.tuning.space import EPOCHS, PATIENCE, Space, models_of
-
-    if "epochs" in tried:
-        raise ConfigError(
-            "epochs cannot be tried, for the search itself gives them out; set the most with --set epochs=N"
-        )
-    both = sorted(settings.keys() & tried.keys())
-    if both:
-        raise ConfigError(f"{both[0]} is both set and tried; expected one of --set and --try for it")
-    usual = {name: value for name, value in (("epochs", EPOCHS), ("patience", PATIENCE)) if name not in tried}
-    return Space.of(models_of(model), kind, fixed=usual | settings, tried=tried, directed=directed)
 
 
 def _refuse_what_a_study_has(context: typer.Context, folder: Path) -> None:

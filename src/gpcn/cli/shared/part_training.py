@@ -4,29 +4,65 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from gpcn.cli.shared.output import print_json
 from gpcn.cli.shared.step_log import step_log
 from gpcn.errors import ConfigError
-from gpcn.training.config import TrainConfig
-from gpcn.training.runs.split_workers import Listener, Progress
+
+if TYPE_CHECKING:
+    from gpcn.training.config import TrainConfig
+    from gpcn.training.runs.split_workers import Listener, Progress
 
 BETWEEN = 5.0  # seconds, at least, from one line to the next of the same split
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Training of a graph in parts by workers of a cluster."""
+
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", metavar="ray", help="ray: a worker per part of a graph that gpcn shard wrote."),
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Workers of --engine ray (default: one per part).")
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option("--address", metavar="HOST:PORT", help="Of a running Ray cluster (default: one started here)."),
+    ] = None
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout",
+            min=1,
+            help="Seconds that a worker of --engine ray waits for another before all are started again.",
+        ),
+    ] = 300.0
+    log_format: Annotated[
+        str | None,
+        typer.Option("--log-format", metavar="text|json", help="--engine ray: a line per step on stderr."),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether somebody asked for a cluster, if incompletely."""
+        return (self.engine, self.workers, self.address, self.log_format) != (None, None, None, None)
 
 
 def train_parts(
     graph: str,
     config: TrainConfig,
-    engine: str | None,
-    workers: int | None,
-    address: str | None,
+    cluster: ClusterOptions,
     splits: list[int] | None,
     out: Path | None,
     save_every: float,
-    timeout: float,
     json: bool,
-    log_format: str | None = None,
 ) -> None:
     """Train and show."""
     from gpcn.cli.shared.progress import training_progress
@@ -36,31 +72,31 @@ def train_parts(
     from gpcn.distributed.run_files import fetch_parts_manifest
     from gpcn.training.settle import settle_by_origin
 
-    if engine is None:
+    if cluster.engine is None:
         raise ConfigError(
             "--workers, --address and --log-format are for training on a cluster; add --engine ray, or leave them out"
         )
-    if engine != "ray":
-        raise ConfigError(f"--engine is {engine!r}; expected ray")
+    if cluster.engine != "ray":
+        raise ConfigError(f"--engine is {cluster.engine!r}; expected ray")
     if out is None:
         raise ConfigError("--engine ray keeps the parts of a run; name where all workers see it with --out")
     where = remote_url(out) or str(out)
-    log = step_log(log_format, quiet=log_format is None)
+    log = step_log(cluster.log_format, quiet=cluster.log_format is None)
     manifest = fetch_parts_manifest(graph)
     config = settle_by_origin(config, tables=manifest.graph.preparation is not None)
     log(f"training {config.model} on {manifest.graph.name} with {manifest.parts} worker(s)")
     with training_progress(config.model, manifest.graph.metric) as bar:
         listeners = [bar] if bar is not None else []
-        listeners += [] if log_format is None else [logged_epochs(log)]
+        listeners += [] if cluster.log_format is None else [logged_epochs(log)]
         result = train_on_cluster(
             graph,
             config,
             where,
-            workers=workers,
-            address=address,
+            workers=cluster.workers,
+            address=cluster.address,
             splits=splits,
             save_every=save_every,
-            timeout=timeout,
+            timeout=cluster.timeout,
             progress=_all_of(listeners),
         )
     for split in result["splits"]:

@@ -97,29 +97,44 @@ class SplitOptions:
         )
 
 
-def prepare_graph(
-    graph: str,
-    options: GraphOptions,
-    splits: SplitOptions,
-    metric: str | None = None,
-    seed: int | None = None,
-    *,
-    quiet: bool,
-) -> PreparedGraph:
-    """The graph that these options describe, ready to be trained on; what had to be decided is printed."""
-    prepared = prepare(
-        graph,
-        splits.plan(seed or 0),
-        metric,
-        seed or 0,
-        nodes=options.nodes,
-        columns=options.columns(),
-        mirror=options.mirror,
-    )
-    if not quiet:
-        read = [note for note in table_reading_notes(prepared.graph) if note not in prepared.notes]
-        print_notes([*read, *prepared.notes])
-    return prepared
+@dataclass(frozen=True)
+class TrainingGraph:
+    """How a graph to train on is read, split and judged, and the seed of every draw."""
+
+    reading: GraphOptions
+    splitting: SplitOptions
+    metric: MetricName = None
+    seed: Seed = None
+
+    def prepare(self, graph: str, *, quiet: bool, seed: int | None = None) -> PreparedGraph:
+        """The graph that these options describe; decisions that were made on the way are printed."""
+        drawn = (self.seed or 0) if seed is None else seed
+        prepared = prepare(
+            graph,
+            self.splitting.plan(drawn),
+            self.metric,
+            drawn,
+            nodes=self.reading.nodes,
+            columns=self.reading.columns(),
+            mirror=self.reading.mirror,
+        )
+        if not quiet:
+            read = [note for note in table_reading_notes(prepared.graph) if note not in prepared.notes]
+            print_notes([*read, *prepared.notes])
+        return prepared
+
+
+@dataclass(frozen=True)
+class SplitWork:
+    """Which splits are trained, how many at once, and on what."""
+
+    splits: SplitNumbers = None
+    jobs: Jobs = None
+    device: Device = "auto"
+
+    def numbers(self) -> list[int] | None:
+        """The numbers of the splits; `None` for all."""
+        return read_splits(self.splits)
 
 
 def table_reading_notes(graph: Graph) -> list[str]:
