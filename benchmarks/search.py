@@ -31,7 +31,7 @@ from benchmarks.epoch import contender, machine
 from benchmarks.performance_page import PAGE, put_between, search_table
 from gpcn import Graph, load
 from gpcn.paper.evaluations import code_commit
-from gpcn.training.probe import RULES
+from gpcn.training.loop import RULES
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import SearchExecutor, local_executor
 from gpcn.tuning.schedule import Plan

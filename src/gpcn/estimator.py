@@ -129,12 +129,11 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _train(self, graph: Graph, split: Split) -> tuple[Any, Any]:
+        from gpcn.training.fit import fit
         from gpcn.training.problem import Problem
-        from gpcn.training.trainer_choice import trainer_for
 
         config = self._config(graph)
-        trainer = trainer_for(Problem.of(replace(graph, splits=()), config), config, split, 0)
-        trainer.run()
+        trainer = fit(Problem.of(replace(graph, splits=()), config), config, split, 0)
         trainer.best_logits()
         self.n_iter_ = trainer.epoch
         return trainer.model.double(), config

@@ -17,6 +17,7 @@ from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.shards import shard
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import CheckpointError, ConfigError
+from gpcn.training.loop import Observer, TrainingLoop
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.split_run import run_split
 from tests.distributed.workers_of_a_test import run_workers
@@ -47,19 +48,28 @@ def interrupted(workers: Any, shards: Path, out: Path) -> list[int]:
     """Every epoch is saved; in epoch 5 of the second split the second worker is lost after the others have saved."""
     torch.set_default_dtype(torch.float32)
 
-    def stop(number: int, trainer: Any) -> None:
-        if number == 1 and trainer.epoch == 5:
-            raise StopError
+    class Stop(Observer):
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def after_epoch(self, training: TrainingLoop) -> None:
+            if self.number == 1 and training.epoch == 5:
+                raise StopError
 
     with pytest.raises(StopError):
-        train_part(shards, out, [0, 1], workers, save_every=0, report=stop)
+        train_part(shards, out, [0, 1], workers, save_every=0, watch=Stop)
     run = Run.open(out)
     if workers.rank == 1:  # as if it had been killed before its last checkpoint was there
         newest = max(split_part_folder(run, 1, 1).glob("checkpoint-*.json"), key=lambda file: file.stat().st_mtime_ns)
         newest.unlink()
     workers.wait_for_all()
     epochs: list[int] = []
-    train_part(shards, out, [0, 1], workers, report=lambda _, trainer: epochs.append(trainer.epoch))
+
+    class Count(Stop):
+        def after_epoch(self, training: TrainingLoop) -> None:
+            epochs.append(training.epoch)
+
+    train_part(shards, out, [0, 1], workers, watch=Count)
     return epochs
 
 

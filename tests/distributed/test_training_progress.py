@@ -16,14 +16,14 @@ from gpcn.cli.shared.part_training import logged_epochs
 from gpcn.distributed.cluster import training_progress
 from gpcn.distributed.cluster.training_progress import (
     FILE,
+    progress_observer,
     read_worker_progress,
     watched_progress,
-    worker_progress_writer,
 )
 from gpcn.distributed.run_files import RunFiles, run_files
 from gpcn.distributed.sharding.shards import shard
 from gpcn.training.loop import TrainingLoop
-from gpcn.training.runs.split_workers import Progress
+from gpcn.training.progress import Progress
 from tests.commands import in_process
 from tests.distributed.object_store import object_store
 
@@ -62,12 +62,12 @@ def test_what_the_first_worker_reports_reaches_who_started_it(out: str) -> None:
     driver, worker = files_of(out, "driver"), files_of(out, "worker-0")
     seen: list[Progress] = []
     with watched_progress(driver, seen.append):
-        report = worker_progress_writer(worker)
-        report(0, trainer_at(1))
+        observer = progress_observer(worker, 0)
+        observer.after_epoch(trainer_at(1))
         until = time.monotonic() + 60
         while not seen and time.monotonic() < until:
             time.sleep(0.01)
-        report(0, trainer_at(9, finished=True))  # the last is seen even where the training ends at once
+        observer.after_epoch(trainer_at(9, finished=True))  # the last is seen even where the training ends at once
     assert seen == [Progress(0, 1, 9, 0.25, 0.75), Progress(0, 9, 9, 0.25, 0.75)]
     reader = files_of(out, "reader")
     reader.fetch([FILE])
@@ -75,11 +75,11 @@ def test_what_the_first_worker_reports_reaches_who_started_it(out: str) -> None:
 
 
 def test_reports_are_not_written_after_every_epoch(tmp_path: Path) -> None:
-    report = worker_progress_writer(RunFiles(tmp_path))
-    report(0, trainer_at(1))
-    report(0, trainer_at(2))
+    observer = progress_observer(RunFiles(tmp_path), 0)
+    observer.after_epoch(trainer_at(1))
+    observer.after_epoch(trainer_at(2))
     assert epoch_in(tmp_path / FILE) == 1
-    report(0, trainer_at(3, finished=True))
+    observer.after_epoch(trainer_at(3, finished=True))
     assert epoch_in(tmp_path / FILE) == 3
     (tmp_path / FILE).write_text("[1, 2]")
     assert read_worker_progress(tmp_path / FILE) is None

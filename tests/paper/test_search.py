@@ -21,7 +21,7 @@ from gpcn.paper.searches.family_search import FamilySearch
 from gpcn.paper.searches.plans import family_search_plan
 from gpcn.paper.searches.scoring import Scorer
 from gpcn.training.config import TrainConfig
-from gpcn.training.probe import crossed, probe
+from gpcn.training.probe import cross_fitted, probe
 
 GRAPH_OPTIONS = {"nodes": 300, "classes": 3, "degree": 5, "splits": 2, "seed": 4}
 
@@ -34,7 +34,7 @@ def test_each_half_is_scored_where_the_other_chooses() -> None:
             [0.4, 0.9, 0.8, 0.8],
         ]
     )
-    scores = crossed(rows)
+    scores = cross_fitted(rows)
     assert scores["loss"] == pytest.approx(50 * (0.3 + 0.5))
     assert scores["metric"] == pytest.approx(50 * (0.8 + 0.9))
 

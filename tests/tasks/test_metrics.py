@@ -16,7 +16,7 @@ from gpcn.errors import TrainingError
 from gpcn.tasks.classification import Classification
 from gpcn.tasks.metric_choice import default_metric, positive_class
 from gpcn.tasks.metrics import find_metric, metric_names, oriented_score, register_metric
-from gpcn.training.probe import crossed, probe, validation_halves
+from gpcn.training.probe import cross_fitted, probe, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import compare, compare_finished
@@ -175,8 +175,8 @@ def test_a_probe_scores_halves_by_any_metric(name: str) -> None:
 
 def test_crossed_scores_of_a_loss_are_at_its_lowest() -> None:
     rows = np.array([[0.5, 0.5, 0.9, 0.9], [0.8, 0.8, 0.2, 0.2]])  # loss and score of either half, two epochs
-    assert crossed(rows, "log_loss")["metric"] == pytest.approx(0.5 * (0.9 + 0.8))
-    assert crossed(rows, "accuracy")["metric"] == pytest.approx(50 * (0.2 + 0.5))
+    assert cross_fitted(rows, "log_loss")["metric"] == pytest.approx(0.5 * (0.9 + 0.8))
+    assert cross_fitted(rows, "accuracy")["metric"] == pytest.approx(50 * (0.2 + 0.5))
 
 
 def test_halves_have_the_positive_class_where_f1_needs_it() -> None:

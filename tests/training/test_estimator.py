@@ -37,7 +37,9 @@ def test_unlabelled_nodes_are_predicted_from_features_and_links() -> None:
 
 def test_every_row_trains_but_those_that_validate(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("gpcn.training.trainer_choice.Trainer", lambda *given: seen.append(given[2]) or Trainer(*given))
+    monkeypatch.setattr(
+        "gpcn.training.fit.Trainer", lambda *given, **rest: seen.append(given[2]) or Trainer(*given, **rest)
+    )
     nodes = np.arange(0, 200, 2)
     GPCNClassifier(graph=GRAPH, epochs=2, validation_fraction=0.2).fit(nodes, GRAPH.labels[nodes])
     (split,) = seen

@@ -19,6 +19,7 @@ from gpcn import GPCNClassifier, Graph
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.explanation import explain
 from gpcn.training.config import TrainConfig
+from gpcn.training.observers import Pulse
 from gpcn.training.predictions.prediction import predict
 from gpcn.training.probe import probe
 from gpcn.training.problem import Problem
@@ -26,7 +27,6 @@ from gpcn.training.round_trainer import RoundTrainer
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.split_run import run_split
 from gpcn.training.runs.training import train
-from gpcn.training.trainer_choice import trainer_for
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.schedule import Plan
@@ -43,7 +43,7 @@ def small_graph(**changes: object) -> Graph:
 
 def loop(graph: Graph, **settings: object) -> RoundTrainer:
     config = TrainConfig.of("trees", **(SETTINGS | settings))
-    trainer = trainer_for(Problem.of(graph, config), config, graph.splits[0], 0)
+    trainer = RoundTrainer(Problem.of(graph, config), config, graph.splits[0], 0)
     assert isinstance(trainer, RoundTrainer)
     return trainer
 
@@ -52,7 +52,7 @@ def test_an_epoch_is_a_round_and_the_best_one_is_kept() -> None:
     graph = small_graph()
     trainer = loop(graph)
     seen = []
-    trainer.run(lambda current: seen.append(current.logits))
+    trainer.run([Pulse(lambda: seen.append(trainer.logits))])
     assert [row[0] for row in trainer.history] == list(range(trainer.epoch))
     losses = [row[2] for row in trainer.history]
     assert trainer.best_epoch == 1 + int(np.argmin(losses[1:]))

@@ -13,7 +13,7 @@ from gpcn.training.problem import Problem
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import compare
-from gpcn.training.trainer_choice import trainer_for
+from gpcn.training.trainer import Trainer
 from tests.graphs import grown_graph
 
 GRAPH_OPTIONS = {"nodes": 120, "classes": 3, "degree": 5, "splits": 3, "unlabelled": 0.1}
@@ -76,11 +76,11 @@ def test_parts_that_training_needs_are_asked_for(graph: Graph) -> None:
     ):
         with pytest.raises(DataError, match=message):
             train(replace(graph, splits=(replace(first, **{part: []}), *others)), CONFIG)
-    trainer = trainer_for(Problem.of(graph, CONFIG), CONFIG, Split(train=first.train), 0)
+    trainer = Trainer(Problem.of(graph, CONFIG), CONFIG, Split(train=first.train), 0)
     with pytest.raises(DataError, match="the split has no val nodes"):
         trainer.run()
     with pytest.raises(DataError, match="the split has no train nodes"):
-        trainer_for(Problem.of(graph, CONFIG), CONFIG, Split(val=first.val), 0)
+        Trainer(Problem.of(graph, CONFIG), CONFIG, Split(val=first.val), 0)
 
 
 def test_splits_that_do_not_exist_are_named(graph: Graph) -> None:

@@ -120,9 +120,9 @@ def _from_graph(
     name: str, model: str, settings: dict[str, Any], seed: int, split: int, mirror: Path | None
 ) -> dict[str, Any]:
     from gpcn.training.config import TrainConfig
+    from gpcn.training.fit import fit
     from gpcn.training.problem import Problem
     from gpcn.training.settle import settle
-    from gpcn.training.trainer_choice import trainer_for
     from gpcn.workspace.prepare import prepare
 
     graph = prepare(name, seed=seed, mirror=mirror).graph
@@ -131,8 +131,7 @@ def _from_graph(
     config = settle(TrainConfig.of(model, seed=seed, **settings), graph)
     _use_threads(graph, config)
     problem, parts = Problem.of(graph, config), graph.splits[split]
-    trainer = trainer_for(problem, config, parts, split)
-    trainer.run()
+    trainer = fit(problem, config, parts, split)
     likely = trainer.best_logits().double().softmax(1).numpy()
     scores = {
         role: graph.task.score(likely[nodes], graph.labels[nodes], graph.metric)

@@ -7,6 +7,7 @@ than others; the one before is still with all of them.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +15,38 @@ from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import CheckpointError
 from gpcn.training import checkpoint
 from gpcn.training.loop import TrainingLoop
+from gpcn.training.observers import Checkpoints
 
 NAMES = ("checkpoint-even", "checkpoint-odd")
 ABSENT = -1
 
 
-class PartCheckpoints:
-    """The checkpoints of one worker in `folder`, which belong to `owner`."""
+class PartCheckpoints(Checkpoints):
+    """The checkpoints of one worker in `folder`, which belong to `owner`, and are published.
 
-    def __init__(self, folder: Path, owner: str, workers: TorchWorkerGroup) -> None:
-        self.folder, self.owner, self.workers = folder, owner, workers
+    All workers save after the same epoch, by the clock of the first.
+    """
+
+    def __init__(
+        self, folder: Path, owner: str, save_every: float, workers: TorchWorkerGroup, publish: Callable[[Path], None]
+    ) -> None:
+        super().__init__(folder, owner, save_every)
+        self.part_folder, self.workers, self.publish = folder, workers, publish
         self._next = 0
 
-    def save(self, trainer: TrainingLoop, seconds: float) -> None:
-        """Keep where `trainer` is, after `seconds` of training; all workers do so after the same epoch."""
-        tensors, state = trainer.state()
-        checkpoint.save(self.folder, NAMES[self._next], tensors, {"state": state, "seconds": seconds}, self.owner)
-        self._next = 1 - self._next
+    def is_due(self, time_is_over: bool) -> bool:
+        """Whether the first worker's clock says so."""
+        return bool(self.workers.total(float(self.workers.rank == 0 and time_is_over)))
 
-    def restore(self, trainer: TrainingLoop) -> float:
+    def save(self, training: TrainingLoop) -> None:
+        """Keep where the training is."""
+        tensors, state = training.state()
+        metadata = {"state": state, "seconds": self.seconds}
+        checkpoint.save(self.part_folder, NAMES[self._next], tensors, metadata, self.key)
+        self._next = 1 - self._next
+        self.publish(self.part_folder)
+
+    def restore(self, training: TrainingLoop) -> float:
         """Go on from the newest that all workers have, if there is one; the seconds spent until then."""
         headers = [self._header(name) for name in NAMES]
         epochs = [ABSENT if header is None else _epoch(header) for header in headers]
@@ -41,23 +55,23 @@ class PartCheckpoints:
         if not common:
             return 0.0
         index = epochs.index(max(common))
-        content = checkpoint.load(self.folder, NAMES[index], self.owner)  # of two, only the one that is needed
+        content = checkpoint.load(self.part_folder, NAMES[index], self.key)  # of two, only the one that is needed
         if content is None:
-            raise CheckpointError(f"{self.folder / NAMES[index]}.json vanished; run the same command again")
+            raise CheckpointError(f"{self.part_folder / NAMES[index]}.json vanished; run the same command again")
         tensors, metadata = content
-        trainer.restore(tensors, str(metadata["state"]))
+        training.restore(tensors, str(metadata["state"]))
         self._next = 1 - index
         return float(metadata["seconds"])
 
     def remove(self) -> None:
         """Take all away."""
         for name in NAMES:
-            checkpoint.remove(self.folder, name)
+            checkpoint.remove(self.part_folder, name)
 
     def _header(self, name: str) -> dict[str, Any] | None:
         """What is stored under `name`; what a kill has damaged counts as absent, the other one is there."""
         try:
-            return checkpoint.load_metadata(self.folder, name, self.owner)
+            return checkpoint.load_metadata(self.part_folder, name, self.key)
         except CheckpointError:
             return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,13 +27,13 @@ from gpcn.files.sealed import FORMAT, file_digest, write_sealed
 from gpcn.graph import Split
 from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.training import checkpoint
-from gpcn.training.loop import TrainingLoop
+from gpcn.training.fit import fit
+from gpcn.training.loop import Observer, TrainingLoop
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.split_run import write_epoch_history
-from gpcn.training.trainer import Trainer
 from gpcn.utils.types import ROLES
 
-Report = Callable[[int, TrainingLoop], None]
+Watch = Callable[[int], Observer]
 Publish = Callable[[Path], None]
 """Called with a file or folder that was written, so that it is stored where all workers see it."""
 
@@ -46,7 +45,7 @@ def train_part(
     workers: TorchWorkerGroup,
     *,
     save_every: float = 10.0,
-    report: Report | None = None,
+    watch: Watch | None = None,
     publish: Publish = lambda written: None,
 ) -> None:
     """Train the run in `out` on the graph in `shards`; all workers do this together.
@@ -57,7 +56,7 @@ def train_part(
         splits: numbers of splits; those that are finished are left as they are.
         workers: the others.
         save_every: seconds between checkpoints, by the clock of the first worker.
-        report: called after every epoch.
+        watch: gives an observer of the training of a split.
         publish: called with what was written.
     """
     run, manifest = Run.open(out), Manifest.read(shards)
@@ -69,7 +68,7 @@ def train_part(
     reuse_freed_memory()
     problem, data = load_part(shards, manifest, run.config, workers)
     for number in missing:
-        _train_split(run, number, problem, data, workers, save_every, report, publish)
+        _train_split(run, number, problem, data, workers, save_every, watch, publish)
 
 
 def _train_split(
@@ -79,29 +78,16 @@ def _train_split(
     data: PartData,
     workers: TorchWorkerGroup,
     save_every: float,
-    report: Report | None,
+    watch: Watch | None,
     publish: Publish,
 ) -> None:
     folder = split_part_folder(run, number, workers.rank)
     add_folder(folder.parent)
     add_folder(folder)
     owner = part_key(run, number, workers.rank)
-    trainer = Trainer(problem, run.config, data.splits[number], number)
-    kept = PartCheckpoints(folder, owner, workers)
-    spent = kept.restore(trainer)
-    start = saved = time.perf_counter()
-
-    def after_epoch(current: TrainingLoop) -> None:
-        nonlocal saved
-        now = time.perf_counter()
-        if workers.total(float(workers.rank == 0 and now - saved >= save_every)):
-            kept.save(current, spent + now - start)
-            publish(folder)
-            saved = time.perf_counter()
-        if report is not None:
-            report(number, current)
-
-    trainer.run(after_epoch)
+    kept = PartCheckpoints(folder, owner, save_every, workers, publish)
+    watching = [] if watch is None else [watch(number)]
+    trainer = fit(problem, run.config, data.splits[number], number, [kept, *watching])
     probabilities = trainer.task.activation(trainer.best_logits().double())
     if workers.total(float(not torch.isfinite(probabilities).all())):
         raise TrainingError(f"{run.config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
@@ -112,7 +98,7 @@ def _train_split(
     publish(folder)
     digests = gather_worker_digests(workers, folder, ("model.json", PREDICTIONS))
     if workers.rank == 0:
-        seconds = round(spent + time.perf_counter() - start, 3)
+        seconds = round(kept.seconds, 3)
         _write_result(run, number, trainer, metrics, {"parameters": parameters, "seconds": seconds}, digests)
         publish(run.folder(number) / "epochs.csv")
         publish(run.folder(number) / "result.json")
@@ -145,15 +131,16 @@ def _metrics(problem: PartProblem, split: Split, probabilities: Tensor) -> dict[
     return metrics
 
 
-def _count_parameters(trainer: Trainer, workers: TorchWorkerGroup) -> int:
-    shared = sum(weight.numel() for weight in trainer.shared)
+def _count_parameters(trainer: TrainingLoop, workers: TorchWorkerGroup) -> int:
+    per_node = trainer.model.per_node_weights
+    shared = sum(weight.numel() for name, weight in trainer.model.named_parameters() if name not in per_node)
     return shared + round(workers.total(trainer.num_parameters - shared))
 
 
 def _write_result(
     run: Run,
     number: int,
-    trainer: Trainer,
+    trainer: TrainingLoop,
     metrics: dict[str, Any],
     training_facts: dict[str, Any],
     digests: Sequence[Mapping[str, str]],

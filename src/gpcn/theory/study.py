@@ -13,15 +13,14 @@ from torch import Tensor
 
 from gpcn.graph import Graph
 from gpcn.nn import Adjacency
-from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.theory.bounds import Quantities, corrected, printed
 from gpcn.theory.oversmoothing import dirichlet_energy, layer_states, mean_average_distance
 from gpcn.theory.quantities import measure, normalized
 from gpcn.theory.rademacher import estimate
 from gpcn.theory.spectrum import PowerSums, power_sums
 from gpcn.training.config import TrainConfig
+from gpcn.training.fit import fit
 from gpcn.training.problem import Problem
-from gpcn.training.trainer import Trainer
 
 DEEPEST = 16
 
@@ -39,11 +38,9 @@ class Trained:
 
 def train(graph: Graph, config: TrainConfig, number: int) -> Trained:
     """Train split `number`, and measure what the theorems speak of."""
-    reuse_freed_memory()
     problem = Problem.of(graph, config)
     split = graph.splits[number]
-    trainer = Trainer(problem, config, split, number)
-    trainer.run()
+    trainer = fit(problem, config, split, number)
     logits = trainer.best_logits().double()
     sums = spectrum_of(problem.graph, problem.adjacency)
     model: Any = trainer.model

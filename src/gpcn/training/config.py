@@ -117,6 +117,10 @@ class TrainConfig:
         """One setting by name."""
         return self.hyperparameters[name] if name in self.hyperparameters else self.training[name]
 
+    def with_epoch_rule(self, rule: str) -> TrainConfig:
+        """The same with the best epoch chosen by `rule`."""
+        return replace(self, training={**self.training, "select": rule})
+
     def differences(self, other: TrainConfig) -> list[str]:
         """What is set differently in `other`, for people."""
         before, now = _flat(self), _flat(other)

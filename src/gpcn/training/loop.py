@@ -1,7 +1,7 @@
 """What training is, whatever learns: epochs that are judged on validation nodes, the best kept, patience.
 
 An epoch first judges the model as it is, then changes it. `Trainer` changes it by a step of Adam, `RoundTrainer` by a
-round of a model that fits itself; `trainer_for` chooses. Everybody else sees a `TrainingLoop`.
+round of a model that fits itself; `fit.fit` chooses. Everybody else sees a `TrainingLoop`, most through an `Observer`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -23,6 +24,32 @@ from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
 
 HISTORY = ("epoch", "train_loss", "val_loss", "val_score")
+RULES = ("loss", "metric")
+"""By which the best epoch may be chosen on validation nodes."""
+LAST = "last"
+"""The rule of a training whose length is settled: the last epoch is the best."""
+
+
+@dataclass(frozen=True)
+class BestEpoch:
+    """The best epoch by a rule, and its value, smaller is better."""
+
+    value: float = math.inf
+    epoch: int = 0
+
+
+class Observer:
+    """Sees a training begin and every epoch of it, and may end it; does nothing by itself."""
+
+    def begin(self, training: TrainingLoop) -> None:
+        """Called before the first epoch; a training may be restored here."""
+
+    def after_epoch(self, training: TrainingLoop) -> None:
+        """Called after every epoch; what it raises ends the training."""
+
+    def finished(self, training: TrainingLoop) -> bool:
+        """Whether the training should end here."""
+        return False
 
 
 class TrainingLoop(ABC):
@@ -33,20 +60,32 @@ class TrainingLoop(ABC):
         config: what to train and how.
         split: which nodes train and validate; test nodes are never looked at here. Without validation nodes training
             nodes are judged in their place, and no epoch can be chosen.
+        rules: by which best epochs are chosen, of `RULES`, or `LAST` alone; by default the one of `config`.
+        keep: whether `best_logits` can bring back the models of the best epochs.
 
     Attributes:
         model: what is trained.
         epoch: how many epochs there were.
-        can_choose: whether there are validation nodes, so that `run` can stop at the best epoch.
-        best_epoch: the one whose model `best_logits` brings back.
+        can_choose: whether there are validation nodes, so that a best epoch can be chosen.
+        best: the best epoch by rule.
+        improved: the rules by which the last epoch was the best so far.
         history: a row per epoch, as `HISTORY` names its columns.
         logits: `[N, C]`, as the last epoch judged them; those of nodes that do not validate may be missing (nan).
     """
 
     model: NodeClassifier
 
-    def __init__(self, problem: Problem, config: TrainConfig, split: Split) -> None:
-        self.problem, self.config = problem, config
+    def __init__(
+        self,
+        problem: Problem,
+        config: TrainConfig,
+        split: Split,
+        *,
+        rules: Sequence[str] | None = None,
+        keep: bool = True,
+    ) -> None:
+        self.problem, self.config, self.keep = problem, config, keep
+        self.rules = tuple(rules or (config["select"],))
         self.train, self.val = (torch.tensor(part, device=problem.device) for part in (split.train, split.val))
         self.task, gather = problem.graph.task, problem.workers.gather
         if not problem.workers.total(self.train.numel()):
@@ -57,7 +96,9 @@ class TrainingLoop(ABC):
         if not self.can_choose:  # for so many epochs as were settled before
             self.val, self.val_truth = self.train, gather(self.train_truth)
         self.weights = self.task.balance(gather(self.train_truth)) if config["class_weights"] else None
-        self.best_value, self.best_epoch, self.epoch = math.inf, 0, 0
+        self.best = dict.fromkeys(self.rules, BestEpoch())
+        self.improved: set[str] = set()
+        self.epoch = 0
         self.history: list[tuple[float, ...]] = []
         self.logits = torch.empty(0, self.task.num_outputs)
 
@@ -69,8 +110,8 @@ class TrainingLoop(ABC):
         """Let `logits` have those of `nodes`, too."""
 
     @abstractmethod
-    def best_logits(self) -> Tensor:
-        """Logits of all nodes at the best epoch, whose model is the model from now on."""
+    def best_logits(self, rule: str | None = None) -> Tensor:
+        """Logits of all nodes at the best epoch by `rule`, the first by default; its model is `model` from now on."""
 
     @abstractmethod
     def state(self) -> tuple[dict[str, Tensor], str]:
@@ -86,21 +127,42 @@ class TrainingLoop(ABC):
         """How many numbers were learned."""
 
     @property
+    def learns(self) -> bool:
+        """Whether there is anything to learn; a model as it was drawn is no candidate then."""
+        return True
+
+    @property
+    def judged_candidate(self) -> bool:
+        """Whether the last epoch judged a model that may be chosen: one as it was drawn may not."""
+        return self.epoch > 1 or not self.learns
+
+    @property
+    def best_epoch(self) -> int:
+        """The best epoch by the first rule."""
+        return self.best[self.rules[0]].epoch
+
+    @property
     def finished(self) -> bool:
-        """Whether the last epoch was reached or patience ran out."""
-        return bool(self.epoch >= self.config["epochs"] or self.epoch - self.best_epoch > self.config["patience"])
+        """Whether the last epoch was reached or patience with all rules ran out; one epoch will do for nothing."""
+        if not self.learns:
+            return self.epoch > 0
+        latest = max(best.epoch for best in self.best.values())
+        waited = self.epoch - latest - (len(self.rules) > 1)  # probes of committed recipes waited an epoch longer
+        return bool(self.epoch >= self.config["epochs"] or waited > self.config["patience"])
 
-    def run(self, after_epoch: Callable[[TrainingLoop], None] | None = None) -> None:
-        """Train until validation nodes see no more progress."""
-        if not self.can_choose:
+    def run(self, observers: Sequence[Observer] = ()) -> None:
+        """Train until validation nodes see no more progress, or an observer has seen enough."""
+        if not self.can_choose and self.rules != (LAST,):
             raise missing_part("the split", "val")
-        while not self.finished:
+        for observer in observers:
+            observer.begin(self)
+        while not (self.finished or any(observer.finished(self) for observer in observers)):
             self.step()
-            if after_epoch is not None:
-                after_epoch(self)
+            for observer in observers:
+                observer.after_epoch(self)
 
-    def _judge(self, loss: Tensor, logits: Tensor) -> float:
-        """Note how the model as it is does; what it would be chosen by, smaller is better."""
+    def _judge(self, loss: Tensor, logits: Tensor) -> None:
+        """Note how the model as it is does, and by which rules it is the best so far."""
         self.logits = logits
         metric, workers = find_metric(self.problem.graph.metric), self.problem.workers
         judged = self.task.judge(workers.gather(logits[self.val]), self.val_truth, metric.name)
@@ -112,31 +174,38 @@ class TrainingLoop(ABC):
                 f"the loss became {wrong} in epoch {self.epoch} of {self.config.model} (γ, lr or features too large); "
                 "lower lr or gamma"
             )
-        if self.config["select"] == "metric" and not math.isfinite(score):
+        if self.rules == ("metric",) and not math.isfinite(score):
             raise TrainingError(
                 f"{metric.title} needs {metric.needs} among the validation nodes, so it cannot choose; use select=loss"
             )
         self.history.append((self.epoch, train_loss, val_loss, score))
-        by_loss = self.config["select"] == "loss"
-        return float(val_loss if by_loss else -metric.sign * score)
+        values = {"loss": val_loss, "metric": -metric.sign * score, LAST: -float(self.epoch)}
+        untrained = self.epoch == 0 and self.learns
+        self.improved = {rule for rule in self.rules if not untrained and values[rule] < self.best[rule].value}
+        self.best |= {rule: BestEpoch(values[rule], self.epoch) for rule in self.improved}
 
     def _progress(self) -> str:
         """How far it is, as JSON."""
         progress = {
             "epoch": self.epoch,
-            "best_value": None if math.isinf(self.best_value) else self.best_value,
-            "best_epoch": self.best_epoch,
+            "best": {rule: [_finite(best.value), best.epoch] for rule, best in self.best.items()},
             "history": self.history,
         }
         return json.dumps(progress)
 
     def _restore_progress(self, text: str) -> None:
         progress = json.loads(text)
-        self.epoch, self.best_epoch = int(progress["epoch"]), int(progress["best_epoch"])
-        self.best_value = math.inf if progress["best_value"] is None else float(progress["best_value"])
+        self.epoch = int(progress["epoch"])
+        for rule in self.rules:
+            value, epoch = progress["best"][rule]
+            self.best[rule] = BestEpoch(math.inf if value is None else float(value), int(epoch))
         self.history = [tuple(map(float, row)) for row in progress["history"]]
         if len(self.history) != self.epoch or any(len(row) != len(HISTORY) for row in self.history):
             raise ValueError("its history is incomplete")
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def checkpoint_misfit(error: Exception) -> CheckpointError:

@@ -8,7 +8,7 @@ numbers can be compared between rules and configurations. Test nodes are looked 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,13 @@ import numpy.typing as npt
 import torch
 
 from gpcn.graph import Graph
-from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.tasks.metrics import find_metric
 from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
+from gpcn.training.fit import fit
+from gpcn.training.loop import RULES, Observer, TrainingLoop
 from gpcn.training.problem import Problem
-from gpcn.training.trainer_choice import trainer_for
 
-RULES = ("loss", "metric")
 MOST_KEPT = 1 << 24  # logits of validation nodes that wait to be judged together
 Rows = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -35,52 +34,69 @@ def probe(
     *,
     problem: Problem | None = None,
     with_test: bool = False,
-    before_epoch: Callable[[], None] = lambda: None,
+    observers: Sequence[Observer] = (),
 ) -> dict[str, Any]:
-    """Train split `number` until neither rule improves; the crossed score, as results keep it, under each rule.
+    """Train split `number` until neither rule improves; the cross-fitted score, as results keep it, under each rule.
 
     `problem` saves preparing the graph again. `with_test` adds `test`: the test score at the epoch each rule chooses
-    on all validation nodes. `before_epoch` is called before every epoch and may raise to stop.
+    on all validation nodes.
     """
-    reuse_freed_memory()
-    problem = problem or Problem.of(graph, config)
     split = graph.splits[number]
     graph.task.check_can_choose(graph.labels[split.val], graph.metric, f"the validation nodes of split {number}")
-    trainer = trainer_for(problem, config, split, number)
-    first, second = validation_halves(graph.task, graph.labels[split.val], number, graph.metric)
-    metric = find_metric(graph.metric)
-    order = trainer.val[torch.from_numpy(np.concatenate([first, second]))]
-    block = max(1, MOST_KEPT // max(1, len(order) * graph.task.num_outputs))
-    test = torch.tensor(split.test, device=problem.device)
-    if with_test:
-        trainer.record_logits_of(test)
-    truth = problem.truth
-    seen: list[torch.Tensor] = []
-    judged: list[Rows] = []
-    last_improvement = dict.fromkeys(RULES, 0)
-    best = {rule: float("inf") for rule in RULES}
-    tests = dict.fromkeys(RULES, float("nan"))
-    while trainer.epoch < config["epochs"] and trainer.epoch - max(last_improvement.values()) <= config["patience"]:
-        before_epoch()
-        trainer.step()
-        if trainer.epoch == 1:  # weights as drawn are no candidate
-            continue
-        logits = trainer.logits
-        seen.append(logits[order])
-        if len(seen) == block:
-            judged.append(_of_halves(graph.task, torch.stack(seen), truth[order], len(first), graph.metric))
-            seen.clear()
-        _, _, loss, score = trainer.history[-1]
-        for rule, value in zip(RULES, (loss, -metric.sign * score), strict=True):
-            if value < best[rule]:
-                best[rule], last_improvement[rule] = value, trainer.epoch
-                if with_test:
-                    judgement = graph.task.judge(logits[test], truth[test], graph.metric)
-                    tests[rule] = metric.scale * float(judgement[1])
-    if seen:
-        judged.append(_of_halves(graph.task, torch.stack(seen), truth[order], len(first), graph.metric))
-    scores: dict[str, Any] = {**crossed(np.concatenate(judged), graph.metric), "epochs": trainer.epoch}
-    return scores | {"test": tests} if with_test else scores
+    problem = problem or Problem.of(graph, config)
+    scores = CrossFittedScores(number, torch.tensor(split.test, device=problem.device) if with_test else None)
+    training = fit(problem, config, split, number, [scores, *observers], rules=RULES, keep=False)
+    found: dict[str, Any] = {**scores.by_rule(), "epochs": training.epoch}
+    return found | {"test": scores.tests} if with_test else found
+
+
+class CrossFittedScores(Observer):
+    """Keeps loss and score of either half of the validation nodes at every epoch; `test` nodes are scored, too.
+
+    Attributes:
+        tests: the test score at the epoch that each rule chooses on all validation nodes.
+    """
+
+    def __init__(self, number: int, test: torch.Tensor | None = None) -> None:
+        self.number, self.test = number, test
+        self.tests = dict.fromkeys(RULES, float("nan"))
+        self.waiting: list[torch.Tensor] = []  # logits of the first half, then of the other
+        self.judged: list[Rows] = []
+
+    def begin(self, training: TrainingLoop) -> None:
+        """Divide the validation nodes."""
+        graph = self.graph = training.problem.graph
+        truth = training.val_truth.cpu().numpy()
+        first, second = validation_halves(graph.task, truth, self.number, graph.metric)
+        self.middle, both = len(first), torch.from_numpy(np.concatenate([first, second]))
+        self.order, self.truth = training.val[both], training.val_truth[both]
+        self.block = max(1, MOST_KEPT // max(1, len(both) * graph.task.num_outputs))
+        if self.test is not None:
+            training.record_logits_of(self.test)
+
+    def after_epoch(self, training: TrainingLoop) -> None:
+        """Keep the logits, and judge them when there are many."""
+        if not training.judged_candidate:
+            return
+        self.waiting.append(training.logits[self.order])
+        if len(self.waiting) == self.block:
+            self._judge()
+        if self.test is not None and training.improved:
+            graph, metric = self.graph, find_metric(self.graph.metric)
+            truth = training.problem.truth[self.test]
+            judgement = graph.task.judge(training.logits[self.test], truth, graph.metric)
+            self.tests |= dict.fromkeys(training.improved, metric.scale * float(judgement[1]))
+
+    def by_rule(self) -> dict[str, float]:
+        """The score of each half at the epoch that the other one chooses by a rule, their mean."""
+        if self.waiting:
+            self._judge()
+        return cross_fitted(np.concatenate(self.judged), self.graph.metric)
+
+    def _judge(self) -> None:
+        logits = torch.stack(self.waiting)
+        self.judged.append(_of_halves(self.graph.task, logits, self.truth, self.middle, self.graph.metric))
+        self.waiting.clear()
 
 
 def validation_halves(
@@ -107,7 +123,7 @@ def _of_halves(task: Task, outputs: torch.Tensor, truth: torch.Tensor, middle: i
     return torch.stack(columns, 1).double().numpy()
 
 
-def crossed(seen: Rows, metric: str = "accuracy") -> dict[str, float]:
+def cross_fitted(seen: Rows, metric: str = "accuracy") -> dict[str, float]:
     """From rows of (loss, score) of one half and of the other, the score of each at the epoch the other chooses."""
     (first_loss, first_score, second_loss, second_score) = seen.T
     sign, half = find_metric(metric).sign, find_metric(metric).scale / 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -27,10 +29,21 @@ class RoundTrainer(TrainingLoop):
         config: what to fit and how; `OF_THE_OPTIMIZER` means nothing here.
         split: which nodes train and validate; test nodes are never looked at here.
         number: the split's number; with the seed it decides every random draw.
+        rules: by which best epochs are chosen.
+        keep: of no importance; every round is kept.
     """
 
-    def __init__(self, problem: Problem, config: TrainConfig, split: Split, number: int) -> None:
-        super().__init__(problem, config, split)
+    def __init__(
+        self,
+        problem: Problem,
+        config: TrainConfig,
+        split: Split,
+        number: int,
+        *,
+        rules: Sequence[str] | None = None,
+        keep: bool = True,
+    ) -> None:
+        super().__init__(problem, config, split, rules=rules, keep=keep)
         model = problem.build(config)
         if not isinstance(model, SelfFitting):
             raise ConfigError(f"{config.model} does not fit itself; train it with Trainer")
@@ -55,16 +68,14 @@ class RoundTrainer(TrainingLoop):
         """One epoch."""
         logits = self.fitting.logits()
         loss = self.task.loss(logits[self.train], self.train_truth, self.weights)
-        value = self._judge(loss, logits)
-        if value < self.best_value and self.epoch > 0:
-            self.best_value, self.best_epoch = value, self.epoch
+        self._judge(loss, logits)
         self.fitting.advance()
         self.epoch += 1
 
     @torch.no_grad()
-    def best_logits(self) -> Tensor:
-        """Logits of all nodes after the best round, as which the model is kept from now on."""
-        self.fitting.keep(self.best_epoch)
+    def best_logits(self, rule: str | None = None) -> Tensor:
+        """Logits of all nodes after the best round by `rule`, as which the model is kept from now on."""
+        self.fitting.keep(self.best[rule or self.rules[0]].epoch)
         logits: Tensor = self.model.eval()(self.problem.x, self.problem.adjacency)
         return logits
 

@@ -6,6 +6,7 @@ Nothing here knows files: `state()` and `restore()` carry everything that contin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,21 @@ class Trainer(TrainingLoop):
         config: what to train and how.
         split: which nodes train and validate; test nodes are never looked at here.
         number: the split's number; with the seed it decides every random draw.
+        rules: by which best epochs are chosen.
+        keep: whether their weights are kept.
     """
 
-    def __init__(self, problem: Problem, config: TrainConfig, split: Split, number: int) -> None:
-        super().__init__(problem, config, split)
+    def __init__(
+        self,
+        problem: Problem,
+        config: TrainConfig,
+        split: Split,
+        number: int,
+        *,
+        rules: Sequence[str] | None = None,
+        keep: bool = True,
+    ) -> None:
+        super().__init__(problem, config, split, rules=rules, keep=keep)
         seed = int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint64)[0] >> 1)
         self.random = torch.Generator().manual_seed(seed)
         self.model = problem.build(config, self.random)
@@ -49,13 +61,12 @@ class Trainer(TrainingLoop):
         self.buffers = list(self.model.buffers())
         self.optimizer = _optimizer(self.model, config)
         self.direct = self._direct(self.val)
-        self.best = [parameter.detach().clone() for parameter in self.parameters]
-        self.best_buffers = [buffer.clone() for buffer in self.buffers]
+        self.kept = {rule: [tensor.detach().clone() for tensor in self._tensors()] for rule in self.rules if keep}
 
     @property
-    def finished(self) -> bool:
-        """Whether the last epoch was reached or patience ran out; one epoch will do where nothing is learned."""
-        return super().finished if self.parameters else self.epoch > 0
+    def learns(self) -> bool:
+        """Whether there are weights."""
+        return bool(self.parameters)
 
     @property
     def num_parameters(self) -> int:
@@ -84,7 +95,8 @@ class Trainer(TrainingLoop):
         if self.direct is not None:
             self.optimizer.zero_grad()
             loss, evaluated = self.direct(self.drops)
-            self._remember(self._judge(loss, evaluated), [])
+            self._judge(loss, evaluated)
+            self._keep_best(self.buffers)
             self.optimizer.step()
             self.epoch += 1
             return
@@ -98,7 +110,8 @@ class Trainer(TrainingLoop):
             logits = self.model(self.problem.x, self.problem.adjacency)
             evaluated = logits.detach()
         loss = self._loss(logits)
-        self._remember(self._judge(loss, evaluated), buffers)
+        self._judge(loss, evaluated)
+        self._keep_best(buffers)
         if self.parameters:
             self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -121,18 +134,15 @@ class Trainer(TrainingLoop):
         logits: Tensor = self.model(self.problem.x, self.problem.adjacency)
         return logits
 
-    def best_logits(self) -> Tensor:
-        """Logits of all nodes with the best weights, which the model has from now on."""
-        self._copy(self.parameters, self.best)
-        self._copy(self.buffers, self.best_buffers)
+    def best_logits(self, rule: str | None = None) -> Tensor:
+        """Logits of all nodes with the best weights by `rule`, which the model has from now on."""
+        self._copy(self._tensors(), self.kept[rule or self.rules[0]])
         return self.evaluate()
 
     def state(self) -> tuple[dict[str, Tensor], str]:
         """Tensors and a JSON text that `restore` continues from, bit by bit."""
-        tensors = {f"weight.{i}": weight.detach() for i, weight in enumerate(self.parameters)}
-        tensors |= {f"best.{i}": weight for i, weight in enumerate(self.best)}
-        tensors |= {f"buffer.{i}": buffer for i, buffer in enumerate(self.buffers)}
-        tensors |= {f"best_buffer.{i}": buffer for i, buffer in enumerate(self.best_buffers)}
+        tensors = {f"model.{i}": tensor.detach() for i, tensor in enumerate(self._tensors())}
+        tensors |= {f"best.{rule}.{i}": tensor for rule, best in self.kept.items() for i, tensor in enumerate(best)}
         for i, parameter in enumerate(self.parameters):
             for key, value in self.optimizer.state[parameter].items():
                 tensors[f"adam.{i}.{key}"] = value.clone() if key == "step" else value  # steps share their memory
@@ -142,10 +152,10 @@ class Trainer(TrainingLoop):
     def restore(self, tensors: dict[str, Tensor], text: str) -> None:
         """Continue where `state` was taken."""
         try:
-            self._copy(self.parameters, [tensors[f"weight.{i}"] for i in range(len(self.parameters))])
-            self._copy(self.best, [tensors[f"best.{i}"] for i in range(len(self.best))])
-            self._copy(self.buffers, [tensors[f"buffer.{i}"] for i in range(len(self.buffers))])
-            self._copy(self.best_buffers, [tensors[f"best_buffer.{i}"] for i in range(len(self.buffers))])
+            own = self._tensors()
+            self._copy(own, [tensors[f"model.{i}"] for i in range(len(own))])
+            for rule, best in self.kept.items():
+                self._copy(best, [tensors[f"best.{rule}.{i}"] for i in range(len(own))])
             for i, parameter in enumerate(self.parameters):
                 start = f"adam.{i}."
                 keys = {key.removeprefix(start): value for key, value in tensors.items() if key.startswith(start)}
@@ -160,12 +170,14 @@ class Trainer(TrainingLoop):
         except (KeyError, ValueError, TypeError, RuntimeError, OverflowError) as error:
             raise checkpoint_misfit(error) from error
 
-    def _remember(self, value: float, buffers: list[Tensor]) -> None:
-        untrained = self.epoch == 0 and self.parameters  # weights as drawn are no candidate
-        if value < self.best_value and not untrained:
-            self.best_value, self.best_epoch = value, self.epoch
-            self._copy(self.best, self.parameters)
-            self._copy(self.best_buffers, buffers)
+    def _tensors(self) -> list[Tensor]:
+        """All that makes the model: weights, then buffers."""
+        return [*self.parameters, *self.buffers]
+
+    def _keep_best(self, buffers: list[Tensor]) -> None:
+        """Keep the weights as they are, and `buffers`, for every rule by which this epoch is the best so far."""
+        for rule in self.improved & self.kept.keys():
+            self._copy(self.kept[rule], [*self.parameters, *buffers])
 
     @staticmethod
     @torch.no_grad()

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpcn.files.schema import Check, count, fields, number, optional, record, text
 from gpcn.files.sealed import SEAL, content_digest
-from gpcn.training.probe import RULES
+from gpcn.training.loop import RULES
 from gpcn.tuning.tasks import Outcome
 
 FAILED: Check = fields({"failed": text, "seconds": number(0)})

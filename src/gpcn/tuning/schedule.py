@@ -17,7 +17,7 @@ from gpcn.errors import ConfigError
 from gpcn.records.reading import Count, Size
 from gpcn.tasks.metrics import oriented_score
 from gpcn.training.config import TrainConfig
-from gpcn.training.probe import RULES
+from gpcn.training.loop import RULES
 from gpcn.tuning.tasks import Outcome, TrialTask, evaluation_key
 
 State = Literal["running", "complete", "pruned", "diverged"]

@@ -51,10 +51,12 @@ class TrialTask(SearchTask):
 
     def perform(self, evaluator: Evaluator, running: Running) -> Outcome:
         """Its outcome; `TimeOver` when the clock passes `running.until`."""
+        from gpcn.training.observers import Pulse
         from gpcn.training.probe import probe
 
-        options: dict[str, Any] = {"problem": evaluator.problem(self.config), "before_epoch": running.pulse}
-        scores = probe(evaluator.graph, self.config, self.split, with_test=True, **options)
+        problem, observers = evaluator.problem(self.config), [Pulse(running.pulse)]
+        graph = evaluator.graph
+        scores = probe(graph, self.config, self.split, problem=problem, with_test=True, observers=observers)
         return _checked(scores, self, evaluator.graph.metric)
 
 

@@ -13,7 +13,6 @@ from gpcn.data.object_storage import local_copy
 from gpcn.errors import ConfigError, Option
 from gpcn.explanation import explain_average, explain_class
 from gpcn.graph import Graph
-from gpcn.training.pausable_training import with_epoch_rule
 from gpcn.training.predictions import prediction
 from gpcn.training.predictions import threshold as thresholds
 from gpcn.training.predictions.drift import measure_drift
@@ -257,7 +256,7 @@ class RunFolder:
             )
         trial, _, rule = ranking[0]
         source = study.graph.source and with_resolved_paths(study.graph.source, self.path)
-        train(self._graph, with_epoch_rule(trial.config, rule), out=out, splits=splits, jobs=jobs, source=source)
+        train(self._graph, trial.config.with_epoch_rule(rule), out=out, splits=splits, jobs=jobs, source=source)
         return RunFolder(out, graph=self._given, nodes=self._given_nodes, mirror=self._mirror)
 
     def __repr__(self) -> str:

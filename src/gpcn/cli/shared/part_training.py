@@ -16,7 +16,7 @@ from gpcn.errors import ConfigError
 
 if TYPE_CHECKING:
     from gpcn.training.config import TrainConfig
-    from gpcn.training.runs.split_workers import Listener, Progress
+    from gpcn.training.progress import Listener, Progress
 
 BETWEEN = 5.0  # seconds, at least, from one line to the next of the same split
 

@@ -26,8 +26,8 @@ from rich.text import Text
 from gpcn.cli.shared.output import escaped, plain_table
 from gpcn.paper.evaluations import Question
 from gpcn.tasks.metrics import find_metric
-from gpcn.training.runs.split_workers import Listener
-from gpcn.training.runs.split_workers import Progress as SplitProgress
+from gpcn.training.progress import Listener
+from gpcn.training.progress import Progress as SplitProgress
 
 SHOWN = 5  # of the best configurations
 BETWEEN = 0.5  # seconds, at least, from one table to the next

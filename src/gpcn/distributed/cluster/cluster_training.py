@@ -25,7 +25,7 @@ from gpcn.exec.ray_connection import connect_to_ray, load_ray
 from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs.split_workers import Listener
+from gpcn.training.progress import Listener
 
 WAIT = 60.0  # seconds for the machines of a cluster to come
 TIMEOUT = 300.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -14,32 +13,24 @@ from typing import Any
 from gpcn.distributed.run_files import RunFiles
 from gpcn.errors import GpcnError
 from gpcn.files.atomic import replacing
-from gpcn.training.loop import TrainingLoop
-from gpcn.training.runs.split_workers import Listener, Progress
+from gpcn.training.observers import ReportProgress
+from gpcn.training.progress import Listener, Progress
 
 FILE = ".progress.json"
 BETWEEN = 0.5  # seconds, at least, from one to the next in a folder
 BETWEEN_STORED = 3.0  # the same in an object store
 
 
-def worker_progress_writer(files: RunFiles) -> Callable[[int, TrainingLoop], None]:
-    """What the first worker calls after every epoch."""
-    last, between = 0.0, BETWEEN if files.location == str(files.folder) else BETWEEN_STORED
+def progress_observer(files: RunFiles, number: int) -> ReportProgress:
+    """Return what writes down, in the first worker, how far split `number` is."""
 
-    def report(number: int, trainer: TrainingLoop) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < between and not trainer.finished:
-            return
-        last = now
-        _, _, loss, score = trainer.history[-1]
-        progress = Progress(number, trainer.epoch, int(trainer.config["epochs"]), loss, score)
+    def write(progress: Progress) -> None:
         with contextlib.suppress(GpcnError):  # a training does not end because nobody can see how far it is
             with replacing(files.folder / FILE, new_folders=False) as stream:
                 stream.write(json.dumps(astuple(progress)).encode())
             files.publish(files.folder / FILE)
 
-    return report
+    return ReportProgress(number, write, _between(files))
 
 
 @contextlib.contextmanager
@@ -63,9 +54,8 @@ def watched_progress(files: RunFiles, listener: Listener | None) -> Iterator[Non
 
 def _watch(files: RunFiles, listener: Listener, ended: threading.Event) -> None:
     seen: Any = None
-    between = BETWEEN if files.location == str(files.folder) else BETWEEN_STORED
     while True:
-        last_time = ended.wait(between)
+        last_time = ended.wait(_between(files))
         with contextlib.suppress(GpcnError):
             files.fetch([FILE])
         current = read_worker_progress(files.folder / FILE)
@@ -74,6 +64,10 @@ def _watch(files: RunFiles, listener: Listener, ended: threading.Event) -> None:
             listener(current)
         if last_time:
             return
+
+
+def _between(files: RunFiles) -> float:
+    return BETWEEN if files.location == str(files.folder) else BETWEEN_STORED
 
 
 def read_worker_progress(file: Path) -> Progress | None:

@@ -10,6 +10,7 @@ import errno
 import platform
 import socket
 from collections.abc import Mapping
+from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -17,7 +18,7 @@ import torch
 import torch.distributed as dist
 
 from gpcn.distributed.cluster.failures import ClusterFailures, Failures
-from gpcn.distributed.cluster.training_progress import worker_progress_writer
+from gpcn.distributed.cluster.training_progress import progress_observer
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.run_files import fetched_part, run_files
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
@@ -62,7 +63,7 @@ def run_worker(settings: Mapping[str, Any], failures: Failures) -> None:
         check_worker_versions(settings["versions"])
         if not files.folder.is_dir():
             raise ConfigError(f"the worker on {host} does not see {files.folder}; it must lie where all see it")
-        report = worker_progress_writer(files) if settings.get("progress") and rank == 0 else None
+        watch = partial(progress_observer, files) if settings.get("progress") and rank == 0 else None
         with (
             files.named(),
             fetched_part(settings["shards"], rank) as shards,
@@ -74,7 +75,7 @@ def run_worker(settings: Mapping[str, Any], failures: Failures) -> None:
                 splits,
                 TorchWorkerGroup(),
                 save_every=float(settings["save_every"]),
-                report=report,
+                watch=watch,
                 publish=files.publish,
             )
         files.discard()

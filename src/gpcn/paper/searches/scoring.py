@@ -11,7 +11,7 @@ import numpy as np
 from gpcn.paper.evaluations import Evaluations, Progress, Question
 from gpcn.paper.searches.plans import Plan, Settings
 from gpcn.training.config import TrainConfig
-from gpcn.training.probe import RULES
+from gpcn.training.loop import RULES
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,16 @@ from gpcn.errors import CheckpointError, TrainingError
 from gpcn.files.atomic import add_folder, replacing
 from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
 from gpcn.graph import Graph
-from gpcn.nn.engine.memory import memory_limits, reuse_freed_memory
+from gpcn.nn.engine.memory import memory_limits
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
-from gpcn.training.loop import HISTORY, TrainingLoop
+from gpcn.training.fit import fit
+from gpcn.training.loop import HISTORY, Observer, TrainingLoop
+from gpcn.training.observers import Checkpoints
 from gpcn.training.problem import Problem, choose_device
 from gpcn.training.runs.split_record import check_result_record
-from gpcn.training.trainer_choice import trainer_for
 from gpcn.utils.types import ROLES
 
-Report = Callable[[int, TrainingLoop], None]
 KEPT = ("model.json", "predictions.npz", "epochs.csv")
 """What a finished split has beside its `result.json`, which holds their checksums."""
 
@@ -44,7 +43,7 @@ def run_split(
     *,
     device: str = "cpu",
     save_every: float = 10.0,
-    report: Report | None = None,
+    observers: Sequence[Observer] = (),
     identity: str | None = None,
 ) -> dict[str, Any]:
     """Train split `number`, or finish it, or do nothing where it is done; its result.
@@ -58,30 +57,14 @@ def run_split(
         if done is not None:
             return done
         add_folder(folder)
-    reuse_freed_memory()
-    memory = f"{config.model} on {graph.name}"
-    with memory_limits(memory):
+    kept = Checkpoints(folder, key, save_every)
+    with memory_limits(f"{config.model} on {graph.name}"):
         problem = Problem.of(graph, config, choose_device(device))
-        trainer = trainer_for(problem, config, graph.splits[number], number)
-    spent = _restore(trainer, folder, key)
-    start = saved = time.perf_counter()
-
-    def after_epoch(current: TrainingLoop) -> None:
-        nonlocal saved
-        now = time.perf_counter()
-        if folder is not None and now - saved >= save_every:
-            tensors, progress = current.state()
-            checkpoint.save(folder, "checkpoint", tensors, {"state": progress, "seconds": spent + now - start}, key)
-            saved = now
-        if report is not None:
-            report(number, current)
-
-    with memory_limits(memory):
-        trainer.run(after_epoch)
+        trainer = fit(problem, config, graph.splits[number], number, [kept, *observers])
         probabilities = graph.task.activation(trainer.best_logits().double()).cpu().numpy()
     if not np.isfinite(probabilities).all():
         raise TrainingError(f"{config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
-    result = _result(graph, config, number, trainer, probabilities, spent + time.perf_counter() - start)
+    result = _result(graph, config, number, trainer, probabilities, kept.seconds)
     if folder is not None:
         write_split(folder, key, dict(trainer.model.state_dict()), trainer.history, probabilities, result)
     else:
@@ -105,17 +88,6 @@ def read_split_outcome(folder: Path, key: str) -> dict[str, Any] | None:
     if payload["owner"] != key:
         raise CheckpointError(f"{path} belongs to another run or graph; {advice}")
     return payload
-
-
-def _restore(trainer: TrainingLoop, folder: Path | None, key: str) -> float:
-    """Go on from the checkpoint in `folder`, if there is one; the seconds that were spent until then."""
-    stored = None if folder is None else checkpoint.load(folder, "checkpoint", key)
-    if stored is None:
-        return 0.0
-    tensors, metadata = stored
-    trainer.restore(tensors, str(metadata.get("state")))
-    seconds = metadata.get("seconds")
-    return float(seconds) if isinstance(seconds, (int, float)) and math.isfinite(seconds) else 0.0
 
 
 def _result(

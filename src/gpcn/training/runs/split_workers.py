@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -14,23 +13,10 @@ from gpcn.exec.executor import Running, Task
 from gpcn.exec.local import LocalExecutor
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
+from gpcn.training.progress import Listener
 
 SMALL = 2_000_000_000  # multiply-adds of one pass up to which one thread per split serves best
 BETWEEN = 0.2  # seconds, at least, from one progress of a split to the next
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far the training of a split is; loss and score are of its validation nodes."""
-
-    split: int
-    epoch: int
-    epochs: int
-    loss: float
-    score: float
-
-
-Listener = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -97,18 +83,8 @@ def _split_trainer(graph: Graph) -> Callable[[SplitTask, Running], dict[str, Any
 
 
 def _train_split(graph: Graph, task: SplitTask, running: Running) -> dict[str, Any]:
+    from gpcn.training.observers import Pulse, ReportProgress
     from gpcn.training.runs.split_run import run_split
-
-    last = 0.0
-
-    def after_epoch(number: int, loop: Any) -> None:
-        nonlocal last
-        now = time.perf_counter()
-        if now - last > BETWEEN or loop.finished:
-            last = now
-            _, _, loss, score = loop.history[-1]
-            running.report(Progress(number, loop.epoch, int(task.config["epochs"]), loss, score))
-        running.pulse()
 
     return run_split(
         graph,
@@ -117,6 +93,6 @@ def _train_split(graph: Graph, task: SplitTask, running: Running) -> dict[str, A
         task.folder,
         device=task.device,
         save_every=task.save_every,
-        report=after_epoch,
+        observers=[ReportProgress(task.split, running.report, BETWEEN), Pulse(running.pulse)],
         identity=task.identity,
     )

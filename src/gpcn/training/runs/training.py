@@ -14,9 +14,10 @@ from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph
 from gpcn.graph.split import missing_part
 from gpcn.training.config import TrainConfig
+from gpcn.training.progress import Listener
 from gpcn.training.runs.run import Run, summarize_run
 from gpcn.training.runs.run_creation import describe_graph, open_or_create_run
-from gpcn.training.runs.split_workers import Listener, SplitTask, SplitWorkers, threads_per_split
+from gpcn.training.runs.split_workers import SplitTask, SplitWorkers, threads_per_split
 
 __all__ = ["Run", "check_split_numbers", "train"]
 

@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig, declared_settings
+from gpcn.training.progress import Listener
 from gpcn.training.runs.folders import refuse_folder_of_other_kind
-from gpcn.training.runs.split_workers import Listener, SplitWorkers
+from gpcn.training.runs.split_workers import SplitWorkers
 from gpcn.training.runs.training import train
 from gpcn.training.scores.comparison import MAJORITY, compare
 from gpcn.training.settle import settle

@@ -27,8 +27,8 @@ from gpcn.graph import Graph
 from gpcn.tasks.metrics import oriented_score
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
-from gpcn.training.pausable_training import ChosenEpoch
-from gpcn.training.probe import RULES
+from gpcn.training.cross_fitting import ChosenEpoch
+from gpcn.training.loop import RULES
 from gpcn.tuning.auto.holdouts import Holdout
 
 _check_candidate = fields(

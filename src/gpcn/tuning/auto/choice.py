@@ -19,7 +19,6 @@ from gpcn.data.graph_record import GraphSource
 from gpcn.files.atomic import add_folder
 from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
 from gpcn.graph import Graph
-from gpcn.training.pausable_training import with_epoch_rule
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import open_or_create_run
 from gpcn.training.runs.split_run import read_split_result, split_result, write_split
@@ -48,7 +47,7 @@ def write_auto_member(
     path = folder / MEMBERS / auto_member_name(candidate.number, rule)
     add_folder(path.parent)
     add_folder(path)
-    run = open_or_create_run(path, graph, with_epoch_rule(candidate.config, rule), source)
+    run = open_or_create_run(path, graph, candidate.config.with_epoch_rule(rule), source)
     for number in numbers:
         holdout = f"split-{number:02d}"
         if holdout not in candidate.judgements:

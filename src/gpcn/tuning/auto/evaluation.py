@@ -46,40 +46,43 @@ class Evaluation(SearchTask):
         return {**run(evaluator, running.until, deadline), "taken": time.monotonic() - begun}
 
     def _split(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
-        from gpcn.training.pausable_training import PausableTraining
+        from gpcn.training.cross_fitting import CrossFitting
+        from gpcn.training.fit import fit
+        from gpcn.training.loop import RULES
+        from gpcn.training.observers import EndAt
 
         (split,) = self.holdout.splits
-        training = PausableTraining(evaluator.problem(self.config), self.config, split, self.holdout.number)
-        paused = self.store.paused(self.number, self.holdout.name)
-        if paused is not None:
-            training.restore(*paused)
-        if self.needed:
-            training.run(2)
-        training.run(self.epochs, min(deadline, until))
-        if not training.usable:
+        observed = CrossFitting(self.holdout.number, self.store.paused(self.number, self.holdout.name))
+        end = EndAt(self.epochs, min(deadline, until), least=2 if self.needed else 0)
+        problem = evaluator.problem(self.config)
+        training = fit(problem, self.config, split, self.holdout.number, [observed, end], rules=RULES)
+        if not observed.usable:
             if until <= time.monotonic() < deadline:
                 raise TimeOver
             return {"stopped": "the time was over before its second epoch"}
-        state = None if training.finished else training.state()
-        chosen = training.chosen()
-        self.store.keep_state(self.number, self.holdout.name, chosen, state, training.loop.history)
-        if until <= time.monotonic() < deadline and not (training.finished or training.loop.epoch >= self.epochs):
+        state = None if training.finished else observed.state()
+        chosen = observed.chosen()
+        self.store.keep_state(self.number, self.holdout.name, chosen, state, training.history)
+        if until <= time.monotonic() < deadline and not (training.finished or training.epoch >= self.epochs):
             raise TimeOver  # somebody else goes on from the state just kept
         metadata: dict[str, Any] = {
-            "epochs": training.loop.epoch,
-            "seconds": round(training.seconds, 3),
+            "epochs": training.epoch,
+            "seconds": round(observed.seconds, 3),
             "finished": training.finished,
             "stage": self.stage,
             "best_epochs": {rule: [choice.epoch] for rule, choice in chosen.items()},
             "about": {rule: choice.facts for rule, choice in chosen.items()},
         }
-        judged = {rule: choice.crossed for rule, choice in chosen.items()}
+        judged = {rule: choice.cross_fitted for rule, choice in chosen.items()}
         everywhere = {rule: choice.probabilities for rule, choice in chosen.items()}
         self.store.keep_judgement(self.number, self.holdout.name, judged, everywhere, metadata)
         return metadata
 
     def _folds(self, evaluator: Evaluator, until: float, deadline: float) -> Outcome:
-        from gpcn.training.pausable_training import PausableTraining
+        from gpcn.training.cross_fitting import CrossFitting
+        from gpcn.training.fit import fit
+        from gpcn.training.loop import RULES
+        from gpcn.training.observers import EndAt
 
         problem = evaluator.problem(self.config)
         order = {int(node): position for position, node in enumerate(self.holdout.nodes)}
@@ -87,20 +90,21 @@ class Evaluation(SearchTask):
         epochs, seconds = 0, 0.0
         best_epochs: dict[str, list[int]] = {}
         for number, split in enumerate(self.holdout.splits):
-            training = PausableTraining(problem, self.config, split, self.holdout.number + number)
-            training.run(self.epochs, min(deadline, until))
+            seed = self.holdout.number + number
+            observed, end = CrossFitting(seed), EndAt(self.epochs, min(deadline, until))
+            training = fit(problem, self.config, split, seed, [observed, end], rules=RULES)
             if not training.finished and time.monotonic() >= min(deadline, until):
                 if until < deadline:
                     raise TimeOver
                 return {"stopped": f"the time was over in fold {number + 1} of {len(self.holdout.splits)}"}
-            chosen = training.chosen()
+            chosen = observed.chosen()
             positions = [order[int(node)] for node in split.test]
             for rule, choice in chosen.items():
                 shape = (self.holdout.nodes.size, choice.probabilities.shape[1])
                 held = judged.setdefault(rule, np.full(shape, np.nan, dtype=np.float32))
                 held[positions] = choice.probabilities[split.test]
                 best_epochs.setdefault(rule, []).append(choice.epoch)
-            epochs, seconds = max(epochs, training.loop.epoch), seconds + training.seconds
+            epochs, seconds = max(epochs, training.epoch), seconds + observed.seconds
         judged = {rule: held for rule, held in judged.items() if not np.isnan(held).any()}
         if not judged:
             raise TrainingError("no rule could choose an epoch in all folds")

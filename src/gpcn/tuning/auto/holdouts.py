@@ -1,7 +1,7 @@
 """Where candidates are judged: nodes whose labels no judged prediction has seen.
 
 A holdout is either a split of the graph, whose validation nodes judge, each at the epoch that the other half of them
-chooses (`training.pausable_training`); or, on small graphs, one repetition of cross-validation *inside* the training
+chooses (`training.cross_fitting`); or, on small graphs, one repetition of cross-validation *inside* the training
 and validation nodes of a split: every one of these nodes is held out once, and the rest trains and chooses the epoch.
 Test nodes of the split are in neither.
 """

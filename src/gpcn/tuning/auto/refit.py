@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from gpcn.data.graph_record import GraphSource
 from gpcn.errors import Option, TrainingError
+from gpcn.exec.executor import thread_count
 from gpcn.files.atomic import add_folder
 from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph, Split
-from gpcn.training.pausable_training import train_to_epoch
+from gpcn.training.fit import fit
+from gpcn.training.loop import LAST
+from gpcn.training.observers import EndAt
 from gpcn.training.problem import Problem
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import open_or_create_run
@@ -71,14 +73,12 @@ def refit_members(
 def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
     start = time.monotonic()
     outer = graph.splits[number]
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with thread_count(1):
         problem = Problem.of(graph, run.config)
         together = Split(train=np.concatenate([outer.train, outer.val]))
-        loop, probabilities = train_to_epoch(problem, run.config, together, number, int(before["best_epoch"]))
-    finally:
-        torch.set_num_threads(threads)
+        end = EndAt(int(before["best_epoch"]) + 1)  # the last that is judged is the best one of before
+        loop = fit(problem, run.config, together, number, [end], rules=(LAST,))
+        probabilities = graph.task.activation(loop.best_logits().double()).float().cpu().numpy()
     if not np.isfinite(probabilities).all():
         raise TrainingError(
             f"{run.config.model} gives numbers that are not finite when refitted; leave {Option('refit')} out"

@@ -1,4 +1,4 @@
-"""`PausableTraining`: what a training by either rule and a probe give; pauses change nothing."""
+"""`CrossFitting`: what a training by either rule and a probe give; pauses change nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 from gpcn import Graph
 from gpcn.errors import TrainingError
 from gpcn.training.config import TrainConfig
-from gpcn.training.pausable_training import PausableTraining, train_to_epoch
-from gpcn.training.probe import RULES, probe, validation_halves
+from gpcn.training.cross_fitting import CrossFitting
+from gpcn.training.fit import fit
+from gpcn.training.loop import LAST, RULES
+from gpcn.training.observers import EndAt
+from gpcn.training.probe import probe, validation_halves
 from gpcn.training.problem import Problem
 from gpcn.training.runs.split_run import run_split
 
@@ -26,27 +29,28 @@ MODELS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def training(graph: Graph, config: TrainConfig) -> PausableTraining:
-    return PausableTraining(Problem.of(graph, config), config, graph.splits[0], 0)
+def observed(graph: Graph, config: TrainConfig, end: EndAt | None = None, paused: Any = None) -> CrossFitting:
+    crossing = CrossFitting(0, paused)
+    observers = [crossing] if end is None else [crossing, end]
+    fit(Problem.of(graph, config), config, graph.splits[0], 0, observers, rules=RULES)
+    return crossing
 
 
 @pytest.mark.parametrize(("model", "settings"), MODELS, ids=[model for model, _ in MODELS])
 class TestAgainstOthers:
     def test_it_is_a_probe_that_keeps_predictions(self, model: str, settings: dict[str, Any], graph: Graph) -> None:
         config = TrainConfig.of(model, epochs=25, patience=10, **settings)
-        judged = training(graph, config)
-        judged.run(1000)
+        judged = observed(graph, config)
         crossed = probe(graph, config, 0)
         labels = graph.labels[graph.splits[0].val]
         parts = validation_halves(graph.task, labels, 0, graph.metric)
         for rule, choice in judged.chosen().items():
-            mean = np.mean([graph.task.score(choice.crossed[part], labels[part], graph.metric) for part in parts])
+            mean = np.mean([graph.task.score(choice.cross_fitted[part], labels[part], graph.metric) for part in parts])
             assert mean == pytest.approx(crossed[rule], abs=1e-3)
 
     def test_its_models_are_those_of_a_training(self, model: str, settings: dict[str, Any], graph: Graph) -> None:
         config = TrainConfig.of(model, epochs=15, patience=100, **settings)
-        judged = training(graph, config)
-        judged.run(1000)
+        judged = observed(graph, config)
         for rule, choice in judged.chosen().items():
             result = run_split(graph, TrainConfig.of(model, epochs=15, patience=100, select=rule, **settings), 0)
             assert choice.epoch == result["best_epoch"]
@@ -54,34 +58,29 @@ class TestAgainstOthers:
 
     def test_a_pause_changes_nothing(self, model: str, settings: dict[str, Any], graph: Graph) -> None:
         config = TrainConfig.of(model, epochs=20, **settings)
-        whole = training(graph, config)
-        whole.run(1000)
-        first = training(graph, config)  # made when it is run: draws are those of the process
-        first.run(6)
+        whole = observed(graph, config)
+        first = observed(graph, config, EndAt(6))
         state = first.state()
         first.chosen()  # what was taken before must not change
-        second = training(graph, config)
-        second.restore(*state)
-        second.run(1000)
+        second = observed(graph, config, paused=state)
         expected, paused = whole.chosen(), second.chosen()
         assert expected.keys() == paused.keys()
         for rule in expected:
             np.testing.assert_array_equal(expected[rule].probabilities, paused[rule].probabilities)
-            np.testing.assert_array_equal(expected[rule].crossed, paused[rule].crossed)
+            np.testing.assert_array_equal(expected[rule].cross_fitted, paused[rule].cross_fitted)
 
 
 def test_before_the_second_epoch_there_is_no_model(graph: Graph) -> None:
-    judged = training(graph, TrainConfig.of("gpcn", hidden=8))
-    judged.run(1)
+    judged = observed(graph, TrainConfig.of("gpcn", hidden=8), EndAt(1))
     assert not judged.usable
     with pytest.raises(TrainingError, match="before its second epoch"):
         judged.chosen()
 
 
 def test_training_stops_when_its_time_is_over(graph: Graph) -> None:
-    judged = training(graph, TrainConfig.of("gpcn", hidden=8))
-    judged.run(1000, until=-1.0)
-    assert judged.loop.epoch == 0
+    for least in (0, 2):
+        judged = observed(graph, TrainConfig.of("gpcn", hidden=8), EndAt(1000, until=-1.0, least=least))
+        assert judged.training.epoch == least
 
 
 @pytest.mark.parametrize("model", ["gpcn", "trees", "deep-gpcn"])
@@ -89,7 +88,8 @@ def test_a_fixed_number_of_epochs_is_that_epoch(model: str, graph: Graph) -> Non
     """On the same nodes, training to the best epoch is the training that found it."""
     config = TrainConfig.of(model, epochs=15)
     result = run_split(graph, config, 0)
-    _, likely = train_to_epoch(Problem.of(graph, config), config, graph.splits[0], 0, result["best_epoch"])
+    end = EndAt(result["best_epoch"] + 1)
+    likely = fit(Problem.of(graph, config), config, graph.splits[0], 0, [end], rules=[LAST]).best_logits().softmax(1)
     np.testing.assert_allclose(likely, result["probabilities"], atol=1e-6)
 
 
@@ -104,6 +104,5 @@ def test_where_validation_nodes_have_no_score_the_loss_chooses(graph: Graph) -> 
     changed = replace(
         graph, metric="roc_auc", splits=(Split(train=split.train, val=one_class, test=np.union1d(split.test, rest)),)
     )
-    judged = training(changed, TrainConfig.of("gpcn", hidden=8, epochs=5))
-    judged.run(1000)
+    judged = observed(changed, TrainConfig.of("gpcn", hidden=8, epochs=5))
     assert list(judged.chosen()) == [RULES[0]]
