@@ -244,12 +244,6 @@ def test_gprgnn_starts_where_it_is_told(start: str) -> None:
         assert coefficients.tolist() == pytest.approx(expected[start], rel=1e-6)
 
 
-def test_adagpr_tells_the_weights_of_each_layer() -> None:
-    model = build(AdaGPR, layers=3, hops=4)
-    assert model.layer_coefficients().shape == (3, 5)
-    torch.testing.assert_close(model.layer_coefficients().sum(1), torch.ones(3, dtype=torch.float64))
-
-
 def test_adagpr_with_all_weight_on_one_step_is_gcnii() -> None:
     adaptive, plain = build(AdaGPR, layers=3, hops=2), build(GCNII, layers=3)
     plain.load_state_dict({name: value for name, value in adaptive.state_dict().items() if name != "gates"})

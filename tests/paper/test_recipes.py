@@ -11,7 +11,8 @@ import pytest
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper.reference import published
 from gpcn.paper.reference.published import BASELINES, DATASETS, METHODS
-from gpcn.paper.reference.recipes import COLUMNS, paper_grid, printed_settings, recipe
+from gpcn.paper.reference.recipes import COLUMNS, printed_settings, recipe
+from gpcn.training.config import declared_settings
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "paper"
 
@@ -54,7 +55,7 @@ def test_cornell_takes_what_the_table_does_not_print_from_the_authors_script() -
 
 
 def test_the_papers_grid_has_7680_points_a_model() -> None:
-    assert math.prod(len(values) for values in paper_grid("gpcn").values()) == 7680
+    assert math.prod(len(setting.space) for setting in declared_settings("gpcn").values() if setting.space) == 7680
 
 
 def test_the_best_published_row_is_of_any_method() -> None:

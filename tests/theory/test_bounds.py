@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpcn import ConfigError, synthesize
 from gpcn.nn import Adjacency, inputs_of, zoo
-from gpcn.theory.bounds import C_0, Quantities, corrected, printed, transductive, with_coefficients
+from gpcn.theory.bounds import C_0, Quantities, corrected, printed, transductive
 from gpcn.theory.oversmoothing import dirichlet_energy, layer_states, mean_average_distance
 from gpcn.theory.quantities import measure, normalized
 from gpcn.theory.rademacher import estimate, project
@@ -187,7 +187,7 @@ def test_nonsense_is_refused() -> None:
     with pytest.raises(ConfigError, match="expected a probability"):
         transductive(corrected(EXAMPLE), EXAMPLE, delta=0)
     with pytest.raises(ConfigError, match="some are missing"):
-        with_coefficients(EXAMPLE, [1, 2, 3, 4])
+        replace(EXAMPLE, coefficients=(1, 2, 3, 4))
     with pytest.raises(ConfigError, match="expected a share"):
         replace(EXAMPLE, mu=2)
     with pytest.raises(ConfigError, match="some of each"):

@@ -22,7 +22,6 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", "--", "#n
 TRUE = frozenset({"true", "yes", "y", "t"})
 FALSE = frozenset({"false", "no", "n", "f"})
 SEPARATORS = (";", "|", ",")
-WORD = r"\w\w+"
 
 
 def is_number_type(kind: Any) -> bool:

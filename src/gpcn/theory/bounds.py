@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
-
-import numpy as np
 
 from gpcn.errors import ConfigError
 
@@ -184,8 +182,3 @@ def transductive(bound: Bound, given: Quantities, *, delta: float = 0.05, c_0: f
         s = (m + u) / ((m + u - 0.5) * (1 - 1 / (2 * max(m, u))))
     slack = c_0 * given.q * math.sqrt(min(m, u))
     return Transductive(given.q * bound.total, slack, math.sqrt(s * given.q / 2 * math.log(1 / delta)), delta)
-
-
-def with_coefficients(given: Quantities, coefficients: Sequence[float]) -> Quantities:
-    """The same model with other coefficients."""
-    return replace(given, coefficients=tuple(float(value) for value in np.asarray(coefficients)))

@@ -75,10 +75,6 @@ class AdaGPR(NearIdentityNetwork):
         super().reset_parameters()
         self._reset_gates()
 
-    def layer_coefficients(self) -> Tensor:
-        """The weight of each power of the adjacency in each layer, `[L, K + 1]`; rows sum to 1."""
-        return self.gates.detach().softmax(1)
-
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""
         x = as_features(x)

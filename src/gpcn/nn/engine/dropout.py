@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import Function
 
@@ -205,15 +205,3 @@ def _torch_dropout(x: Tensor, p: float) -> Tensor:
     source = None if x.device.type == "cpu" else generator_for_device(x.device)
     keep = torch.empty_like(x, requires_grad=False).bernoulli_(1 - p, generator=source or current_generator())
     return x * keep * (1 / (1 - p))
-
-
-class Dropout(nn.Module):
-    """`dropout` as a module."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = check_probability(p)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`[...]` to `[...]`."""
-        return dropout(x, self.p, self.training)

@@ -18,7 +18,7 @@ from typing import Literal, cast
 from gpcn.nn import zoo
 from gpcn.nn.zoo import FAMILY
 from gpcn.nn.zoo.hyperparameters import Value
-from gpcn.training.config import TrainConfig, declared_settings
+from gpcn.training.config import TrainConfig
 
 Origin = Literal["paper", "ours"]
 ORIGINS: tuple[Origin, ...] = ("paper", "ours")
@@ -80,11 +80,6 @@ def _validation_or_worst(chosen: Recipe | None) -> float:
 def printed_settings(model: str, dataset: str) -> dict[str, Value] | None:
     """What the paper's hyperparameter tables print, in our names."""
     return _printed().get((model, dataset))
-
-
-def paper_grid(model: str) -> dict[str, tuple[Value, ...]]:
-    """The grid the paper searched, for the settings `model` has."""
-    return {name: setting.space for name, setting in declared_settings(model).items() if setting.space}
 
 
 def _paper(model: str, dataset: str) -> Recipe | None:

@@ -27,7 +27,7 @@ FAMILY_SPACE: Choices = COMMON | {
     "mu": (0.1, 0.5, 0.9, 0.99),
     "link_decay": (-1.0, 1e-2, 5e-2),
 }
-"""What our search of the family draws from; `reference.recipes.paper_grid` is the paper's own grid."""
+"""What our search of the family draws from; the paper's own grid are the spaces of the settings."""
 STARTS_OF_THETA = (1.0, 2.0**-2, 2.0**-4)
 """Where `θ` may start at the paper's settings, which do not say: at GPCN's coefficients with one of these `γ`."""
 NEARLY_LINK: Settings = {
