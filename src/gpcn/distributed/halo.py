@@ -101,20 +101,12 @@ class RowBlocks:
         """`rows` `[rows here, N]`; all workers do this together."""
         start, stop = int(offsets[workers.rank]), int(offsets[workers.rank + 1])
         rows.sort_indices()
-        here = (rows.indices >= start) & (rows.indices < stop)
-        if here.all():
-            local, halo, columns = rows, sp.csr_array((rows.shape[0], 0), dtype=rows.dtype), np.empty(0, dtype=np.int64)
-            if start:
-                local = _renumbered(rows.data, rows.indices - start, rows.indptr, stop - start)
-        else:
-            elsewhere = ~here
-            linked = np.zeros(rows.shape[1], dtype=np.bool_)
-            linked[rows.indices[elsewhere]] = True
-            columns = np.flatnonzero(linked).astype(np.int64)
-            numbers = np.empty(rows.shape[1], dtype=rows.indices.dtype)
-            numbers[columns] = np.arange(columns.size)
-            local = _block(rows, here, lambda kept: kept - start, stop - start)
-            halo = _block(rows, elsewhere, lambda kept: numbers[kept], columns.size)
+        linked = np.zeros(rows.shape[1], dtype=np.bool_)
+        linked[rows.indices] = True
+        linked[start:stop] = False
+        columns = np.flatnonzero(linked).astype(np.int64)
+        local = rows if stop - start == rows.shape[1] else rows[:, start:stop]
+        halo = rows[:, columns.astype(rows.indices.dtype)]  # whose type the result has
         return cls(local, halo, Exchange.plan(workers, offsets, columns))
 
     def scaled(self, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None) -> RowBlocks:
@@ -135,21 +127,6 @@ class RowBlocks:
         return HaloMatrix(local, halo, self.exchange)
 
 
-def _block(rows: sp.csr_array, mask: npt.NDArray[np.bool_], renumber: Any, width: int) -> sp.csr_array:
-    """The entries of `rows` in `mask`."""
-    lengths = np.diff(rows.indptr)
-    counts = np.zeros(rows.shape[0], dtype=np.int64)
-    if mask.size:
-        filled = lengths > 0
-        counts[filled] = np.add.reduceat(mask, rows.indptr[:-1][filled], dtype=np.int64)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(rows.indptr.dtype)
-    return _renumbered(rows.data[mask], renumber(rows.indices[mask]), indptr, width)
-
-
-def _renumbered(data: Any, indices: Any, indptr: Any, width: int) -> sp.csr_array:
-    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
-
-
 def _scaled(
     block: sp.csr_array, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None
 ) -> sp.csr_array:
@@ -161,4 +138,4 @@ def _scaled(
         data *= np.repeat(left, np.diff(block.indptr))
     if right is not None:
         data *= right[block.indices]
-    return _renumbered(data, block.indices, block.indptr, block.shape[1])
+    return sp.csr_array((data, block.indices, block.indptr), shape=block.shape)
