@@ -80,8 +80,8 @@ def measure_defaults(dataset: str, split: int, folder: Path) -> None:
             continue
         result = train(graph, settle(TrainConfig.of(model), graph), splits=[split], jobs=None)
         row: dict[str, Any] = {"dataset": dataset, "model": model, "split": split}
-        row |= {name: result[f"{name}_mean"] for name in ("test", "val")}
-        row |= {"seconds": result["seconds"], "commit": code_commit()}
+        row |= {name: getattr(result, f"{name}_mean") for name in ("test", "val")}
+        row |= {"seconds": result.seconds, "commit": code_commit()}
         rows.write(file, DEFAULTS, [row], DEFAULTS_KEY)
         print(dataset, model, split, row["test"], flush=True)
 

@@ -90,7 +90,7 @@ def measure(preset: str, seed: int) -> list[dict[str, Any]]:
     """A row per model."""
     graph = graph_of(preset, seed)
     compared = train_models(graph, MODELS, {}, out=None, jobs=1)
-    majority = next(row["test_mean"] for row in compared["models"] if row["model"] == "majority")
+    majority = next(row.test_mean for row in compared.models if row.model == "majority")
     same = {
         "preset": preset,
         "seed": seed,
@@ -101,14 +101,14 @@ def measure(preset: str, seed: int) -> list[dict[str, Any]]:
     table = [
         same
         | {
-            "model": row["model"],
-            "mean": round(row["test_mean"], 3),
-            "std": round(float(np.std([split["test"] for split in row["splits"]])), 3),
-            "seconds": round(row["seconds"], 1),
+            "model": row.model,
+            "mean": round(row.test_mean, 3),
+            "std": round(float(np.std([split.test for split in row.splits])), 3),
+            "seconds": round(row.seconds, 1),
             "above_majority": "yes" if row.get("beats_majority") else "",
         }
-        for row in compared["models"]
-        if row["model"] != "majority"
+        for row in compared.models
+        if row.model != "majority"
     ]
     start = time.perf_counter()
     scores = np.array(boosted_trees(graph), dtype=np.float64)

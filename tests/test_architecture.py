@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpcn.nn import zoo
+from gpcn.records import layout
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "gpcn"
 CORE = {"errors", "files", "graph", "records", "tasks", "utils"}
@@ -16,7 +17,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "errors": set(),
     "records": {"errors", "records"},
     "utils": {"errors", "utils"},
-    "tasks": {"errors", "utils", "tasks"},
+    "tasks": {"errors", "records", "utils", "tasks"},
     "files": {"errors", "utils", "records", "files"},
     "graph": CORE | {"preparation"},  # the last for a type alone
     "preparation": CORE | {"preparation"},
@@ -84,6 +85,22 @@ def test_imports_go_one_way(path: Path) -> None:
         if top == "gpcn" and here in ALLOWED:
             there = name.split(".")[1]
             assert there in ALLOWED[here], f"{here} must not import {there}"
+
+
+def texts(path: Path) -> list[str]:
+    """All text in the code of a file, docstrings apart."""
+    tree = ast.parse(path.read_text())
+    docstrings = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
+    return [node.value for node in constants if isinstance(node.value, str)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SOURCE)) for path in FILES])
+def test_only_the_layout_knows_how_files_are_called(path: Path) -> None:
+    if path != Path(layout.__file__):
+        assert [text for text in texts(path) if Path(text).name in layout.FILES or text.startswith("split-")] == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SOURCE)) for path in FILES])

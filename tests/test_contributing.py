@@ -53,7 +53,7 @@ def test_the_recipe_of_a_model_is_a_model_that_learns(monkeypatch: pytest.Monkey
     torch.testing.assert_close(model(x, graph), literal)
     result = gpcn.train(graph, TrainConfig.of(entry.name, epochs=60)).evaluate()
     majority = np.bincount(graph.labels).max() / graph.num_nodes
-    assert result["test_mean"] > 100 * majority + 10
+    assert result.test_mean > 100 * majority + 10
 
 
 def test_the_recipe_of_a_dataset_loads_from_a_mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

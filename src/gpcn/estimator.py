@@ -143,7 +143,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         one_split = replace(graph, splits=(split,))
         members, self.auto_ = chosen_models(one_split, seconds=self.budget, jobs=self.n_jobs, seed=self.seed_)
-        self.n_iter_ = int(self.auto_["configurations"])
+        self.n_iter_ = int(self.auto_.configurations)
         self.member_counts_ = [count for _, _, count in members]
         return [(model.double(), config) for model, config, _ in members]
 

@@ -32,5 +32,5 @@ def test_gpcn_reaches_its_accuracy_with_the_papers_hyperparameters(name: str, lo
     paper, ours, least = CASES[name]
     config = TrainConfig.of("gpcn", **({"hidden": 512, "weight_decay": 1e-3} | paper | ours))
     result = train(load_dataset(name), config, jobs=None)
-    assert len(result["splits"]) == 10
-    assert result["test_mean"] >= least
+    assert len(result.splits) == 10
+    assert result.test_mean >= least

@@ -82,6 +82,6 @@ def test_kills_of_workers_and_drivers_change_no_bit(tmp_path: Path, kills: int) 
     assert counts == {"worker": (kills + 1) // 2, "driver": kills // 2}
     assert f"{MODEL} on" in output
     assert weights_in(tmp_path / "disturbed") == weights_in(tmp_path / "undisturbed")
-    results = [Run.open(tmp_path / name).result()["test_mean"] for name in ("disturbed", "undisturbed")]
+    results = [Run.open(tmp_path / name).result().test_mean for name in ("disturbed", "undisturbed")]
     assert results[0] == results[1]
     assert not list((tmp_path / "disturbed").rglob("checkpoint-*"))

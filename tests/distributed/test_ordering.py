@@ -107,7 +107,7 @@ def test_a_training_is_that_of_one_machine_and_opens_as_such(tmp_path: Path) -> 
         assert list(predictions.node_ids) == [str(number) for number in range(60)]
         np.testing.assert_allclose(predictions.probabilities, expected, atol=1e-4)
         assert (trainer.epoch, trainer.best_epoch) == tuple(
-            folder.runs[0].result()["splits"][0][key] for key in ("epochs", "best_epoch")
+            getattr(folder.runs[0].result().splits[0], key) for key in ("epochs", "best_epoch")
         )
     kept = shard(graph, tmp_path / "kept", 2)
     with pytest.raises(ConfigError, match="was trained on parts in another order than"):

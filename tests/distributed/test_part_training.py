@@ -86,11 +86,11 @@ def test_the_run_has_the_scores_of_one_machine_and_a_lost_worker_changes_nothing
         outcome = run.outcome(number)
         assert outcome is not None
         for key in ("test", "val", "train", "epochs", "best_epoch", "parameters", "mix"):
-            assert outcome["result"][key] == pytest.approx(expected[key]), key
+            assert getattr(outcome.result, key) == pytest.approx(getattr(expected, key)), key
         tables = [pq.read_table(run.split_file(number, f"part-000{part}/predictions.parquet")) for part in (0, 1)]
         columns = [name for name in tables[0].column_names if name.startswith("p_")]
         rows = np.concatenate([np.stack([table.column(name) for name in columns], 1) for table in tables])
-        np.testing.assert_allclose(rows, expected["probabilities"], atol=1e-5)
+        np.testing.assert_allclose(rows, expected.probabilities, atol=1e-5)
     assert not list(run.path.rglob("checkpoint-*"))
     again_shards, again = begun(tmp_path / "b", 2)
     epochs = run_workers(2, interrupted, again_shards, again.path)

@@ -29,16 +29,16 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_who_wants_a_process_takes_the_one_that_was_prestarted(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = train(graph, SHORT, jobs=1)["splits"]
+    alone = train(graph, SHORT, jobs=1).splits
     prestart_processes(1, NEEDED)
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("another process was started")
 
     monkeypatch.setattr(prestarted, "spawn", refuse)
-    shared = train(graph, SHORT, jobs=2)["splits"]
+    shared = train(graph, SHORT, jobs=2).splits
     assert not prestarted._waiting
-    assert [split["test"] for split in shared] == [split["test"] for split in alone]
+    assert [split.test for split in shared] == [split.test for split in alone]
 
 
 def test_a_process_that_nobody_took_ends_with_the_command(graph: Graph) -> None:

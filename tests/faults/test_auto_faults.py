@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 from gpcn import synthesize
+from gpcn.records.reading import encode
 from gpcn.tuning.auto import auto, members
 from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.executors import serial_executor
@@ -55,7 +56,7 @@ for _ in range(kills):
     seen.append(judgements())
     if (out / "auto.json").exists():
         readable += bool(members(out))
-result = choose(3)
+result = encode(choose(3))
 result["kept"] = [name in judgements() for names in seen for name in names]
 result["before"] = [len(names) for names in seen]
 result["readable"] = readable

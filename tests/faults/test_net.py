@@ -242,4 +242,4 @@ def test_extreme_settings_are_trained_or_a_sentence(
         return
     result = sentence_or_graph(train, small_graph, config, jobs=1)
     if result is not None:
-        assert result["test_mean"] is not None  # type: ignore[index]
+        assert result.test_mean is not None  # type: ignore[index]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from gpcn import CheckpointError, ConfigError, GpcnError, TrainConfig
 from gpcn.files.sealed import SEAL
+from gpcn.records.reading import encode
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
 from gpcn.training.predictions.fitted import Fitted
@@ -56,7 +57,7 @@ def answers(path: Path) -> tuple[Any, ...]:
     kept = predict_out_of_fold([opened], GRAPH)
     histories = [opened.split_file(number, "epochs.csv").read_bytes() for number in opened.finished()]
     probabilities = predictions.probabilities.tobytes(), kept.probabilities.tobytes()
-    return json.dumps(result), predictions.node_ids, predictions.new_nodes, *probabilities, histories
+    return json.dumps(encode(result)), predictions.node_ids, predictions.new_nodes, *probabilities, histories
 
 
 def test_shuffled_deleted_and_foreign_node_ids_are_refused(run: Path, tmp_path: Path) -> None:

@@ -30,10 +30,10 @@ def test_no_model_is_the_best_where_none_has_a_validation_score(
     results = [
         train(graph, TrainConfig.of(name, **SMALL), jobs=1, out=tmp_path / "all" / name) for name in ("mlp", "gpcn")
     ]
-    assert [result["val_mean"] for result in results] == [None, None]
+    assert [result.val_mean for result in results] == [None, None]
     comparison = compare(graph, results)
-    assert comparison["chosen_on_validation"] is None
-    assert not any(row["best"] or row["against_best"] for row in comparison["models"])
+    assert comparison.chosen_on_validation is None
+    assert not any(row.best or row.against_best for row in comparison.models)
     from gpcn.cli.compare import print_comparison
 
     print_comparison(comparison)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
+from msgspec.structs import replace as with_fields
 
 from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, load, report, save, synthesize
 from gpcn.data.graph_record import GraphSource
@@ -157,16 +158,16 @@ def test_labels_are_cut_where_that_leaves_them_apart() -> None:
 
 
 def test_the_comparison_says_what_gpcn_compare_says(graph: Graph, folder: Path, page: Path, specs: list[dict]) -> None:
-    results = [Run.open(folder / "runs" / name).result() | {"model": name} for name in MODELS]
+    results = [with_fields(Run.open(folder / "runs" / name).result(), model=name) for name in MODELS]
     table = compare(graph, results)
     shown = page.read_text()
-    for row in table["models"]:
-        assert f"{row['test_mean']:.2f} ± {row['test_std']:.2f}" in shown
-        if row["against_best"]:
-            assert f"[{row['against_best']['low']:+.2f}, {row['against_best']['high']:+.2f}]" in shown
+    for row in table.models:
+        assert f"{row.test_mean:.2f} ± {row.test_std:.2f}" in shown
+        if row.against_best:
+            assert f"[{row.against_best.low:+.2f}, {row.against_best.high:+.2f}]" in shown
     dots, means = next(spec["data"] for spec in specs if spec["data"][0].get("name") == "splits")
-    assert sorted(dots["x"]) == sorted(split["test"] for row in table["models"] for split in row["splits"])
-    assert means["x"] == pytest.approx([row["test_mean"] for row in table["models"]], rel=1e-4)
+    assert sorted(dots["x"]) == sorted(split.test for row in table.models for split in row.splits)
+    assert means["x"] == pytest.approx([row.test_mean for row in table.models], rel=1e-4)
 
 
 def test_the_run_says_what_its_results_say(folder: Path, tmp_path: Path, graph: Graph) -> None:
@@ -175,14 +176,14 @@ def test_the_run_says_what_its_results_say(folder: Path, tmp_path: Path, graph: 
     charts = [json.loads(text) for kind, text in Reading((tmp_path / "r.html").read_text()).scripts if kind]
     by_axis = {chart["layout"].get("xaxis", {}).get("title", {}).get("text"): chart for chart in charts}
     counts = [[int(text) for text in row] for row in by_axis["predicted"]["data"][0]["text"]]
-    splits = run.result()["splits"]
+    splits = run.result().splits
     for i, row in enumerate(counts):
         for j, count in enumerate(row):
-            assert count == sum(split["metrics"]["test"]["confusion"][i][j] for split in splits)
+            assert count == sum(split.metrics["test"].confusion[i][j] for split in splits)
     assert max(y for trace in by_axis["epoch"]["data"] if "ring" not in trace["name"] for y in trace["y"]) > 1
     kept = next(trace for chart in charts for trace in chart["data"] if trace.get("name") == "kept epoch")
-    assert kept["x"] == [split["best_epoch"] for split in splits]
-    assert kept["y"] == pytest.approx([split["val"] for split in splits], rel=1e-4)
+    assert kept["x"] == [split.best_epoch for split in splits]
+    assert kept["y"] == pytest.approx([split.val for split in splits], rel=1e-4)
     right, wrong = next(chart["data"] for chart in charts if chart["data"][0].get("name", "").startswith("right ("))
     nodes = [int(re.search(r"\d+", bars["name"]).group()) for bars in (right, wrong)]
     assert sum(nodes) == sum(split.test.size for split in graph.splits)

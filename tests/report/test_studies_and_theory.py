@@ -125,9 +125,9 @@ def test_auto_is_its_choice_its_reasons_and_its_first_member(graph: Graph, tmp_p
     assert [section["kind"] for section in written["sections"]][:2] == ["auto", "run"]
     assert written["sections"][0]["name"] == "chosen"
     page = (tmp_path / "r.html").read_text()
-    assert result["why"][-1][1:] in page
+    assert result.why[-1][1:] in page
     assert "&lt;b&gt;bold" in page and "<b>bold" not in page
-    assert f"{result['expected']['score']:.2f}" in page
+    assert f"{result.expected.score:.2f}" in page
     kinds = [section["kind"] for section in report.write([tmp_path], tmp_path / "r.html")["sections"]]
     assert kinds[:2] == ["auto", "run"], "what auto wrote is recognized in the folder around it"
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import label_binarize
 
 from gpcn import ConfigError, TrainConfig
 from gpcn.errors import TrainingError
-from gpcn.tasks.classification import Classification
+from gpcn.tasks.classification import Classification, ClassScores
 from gpcn.tasks.metric_choice import default_metric, positive_class
 from gpcn.tasks.metrics import find_metric, metric_names, oriented_score, register_metric
 from gpcn.training.probe import cross_fitted, probe, validation_halves
@@ -67,8 +67,8 @@ def test_arrays_and_tensors_agree_with_scikit_learn(name: str, classes: int, pos
     scale = 1 if name == "log_loss" else 100
     assert task.score(probabilities, labels, name) == pytest.approx(scale * expected)
     everything = task.evaluate(probabilities, labels, name)
-    assert everything["score"] == pytest.approx(scale * expected)
-    assert everything[name] == pytest.approx(expected)
+    assert everything.score == pytest.approx(scale * expected)
+    assert getattr(everything, name) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -80,7 +80,7 @@ def test_what_is_undefined_is_none_and_nan(name: str) -> None:
     assert (task.share(probabilities, negatives, name) is None) == undefined
     assert math.isnan(task.tensor_score(logits, torch.tensor(negatives), name).item()) == undefined
     assert task.is_defined(negatives, name) != undefined
-    assert task.evaluate(probabilities[:0], negatives[:0], name)["score"] is None
+    assert task.evaluate(probabilities[:0], negatives[:0], name).score is None
 
 
 def test_the_mean_is_over_classes_that_are_present() -> None:
@@ -159,10 +159,10 @@ def test_training_chooses_its_epoch_by_any_metric(name: str) -> None:
     history = [find_metric(name).sign * row[3] for row in trainer.history[1:]]
     assert trainer.best_epoch == 1 + int(np.argmax(history))
     result = train(graph, config)
-    assert result["metric"] == name
-    assert result["splits"][0]["test"] > 0
-    expected = find_metric(name).scale * result["splits"][0]["metrics"]["test"][name]
-    assert result["splits"][0]["test"] == pytest.approx(expected)
+    assert result.metric == name
+    assert result.splits[0].test > 0
+    expected = find_metric(name).scale * getattr(result.splits[0].metrics["test"], name)
+    assert result.splits[0].test == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -193,6 +193,12 @@ def test_a_validation_set_of_one_class_cannot_choose() -> None:
         train(replace(graph, splits=(only,)), TrainConfig.of("mlp", epochs=5, select="metric"))
 
 
+def counted(*support: int) -> ClassScores:
+    """Scores of nodes of which there are so many in each class."""
+    labels = np.repeat(np.arange(len(support)), support)
+    return Classification(len(support)).evaluate(np.eye(len(support))[labels], labels, "accuracy")
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -205,7 +211,7 @@ def test_a_validation_set_of_one_class_cannot_choose() -> None:
     ],
 )
 def test_the_majority_gets_the_score_of_constant_predictions(name: str, expected: float) -> None:
-    score = Classification(2, positive=1).baseline_score({"support": [80, 20]}, {"support": [7, 3]}, name)
+    score = Classification(2, positive=1).baseline_score(counted(80, 20), counted(7, 3), name)
     assert score == pytest.approx(expected)
 
 
@@ -214,29 +220,27 @@ def test_a_comparison_has_the_majority_as_a_row(name: str) -> None:
     graph = imbalanced_graph(name)
     results = [train(graph, TrainConfig.of(model, hidden=8, epochs=30)) for model in ("mlp", "gpcn")]
     comparison = compare(graph, results)
-    rows = {row["model"]: row for row in comparison["models"]}
+    rows = {row.model: row for row in comparison.models}
     assert set(rows) == {"mlp", "gpcn", "majority"}
-    gains = [oriented_score(name, row["test_mean"]) for row in comparison["models"]]
+    gains = [oriented_score(name, row.test_mean) for row in comparison.models]
     assert gains == sorted(gains, reverse=True)
-    assert (
-        comparison["chosen_on_validation"] == max(results, key=lambda r: oriented_score(name, r["val_mean"]))["model"]
-    )
+    assert comparison.chosen_on_validation == max(results, key=lambda r: oriented_score(name, r.val_mean)).model
     majority = rows["majority"]
-    assert (majority["reference"], majority["best"], majority["beats_majority"]) == (True, False, False)
+    assert (majority.reference, majority.best, majority.beats_majority) == (True, False, False)
     for model in ("mlp", "gpcn"):
-        better = oriented_score(name, rows[model]["test_mean"]) > oriented_score(name, majority["test_mean"])
-        assert rows[model]["beats_majority"] == better
-        assert not rows[model]["reference"]
-    for split, row in zip(graph.splits, majority["splits"], strict=True):
+        better = oriented_score(name, rows[model].test_mean) > oriented_score(name, majority.test_mean)
+        assert rows[model].beats_majority == better
+        assert not rows[model].reference
+    for split, row in zip(graph.splits, majority.splits, strict=True):
         shares = np.bincount(graph.labels[split.train], minlength=2) / split.train.size
         constant = np.tile(shares, (split.test.size, 1))
-        assert row["test"] == pytest.approx(graph.task.score(constant, graph.labels[split.test], name))
-    assert compare_finished(results, graph.task)["models"] == comparison["models"]
+        assert row.test == pytest.approx(graph.task.score(constant, graph.labels[split.test], name))
+    assert compare_finished(results, graph.task).models == comparison.models
 
 
 def test_a_model_that_learns_nothing_does_not_beat_the_majority() -> None:
     graph = imbalanced_graph("accuracy")
     shuffled = replace(graph, labels=np.random.default_rng(0).permutation(graph.labels))
     comparison = compare(shuffled, [train(shuffled, TrainConfig.of("mlp", hidden=8, epochs=2))])
-    assert {row["model"]: row["beats_majority"] for row in comparison["models"]}["mlp"] is False
-    assert comparison["chosen_on_validation"] == "mlp"
+    assert {row.model: row.beats_majority for row in comparison.models}["mlp"] is False
+    assert comparison.chosen_on_validation == "mlp"

@@ -53,8 +53,8 @@ class TestAgainstOthers:
         judged = observed(graph, config)
         for rule, choice in judged.chosen().items():
             result = run_split(graph, TrainConfig.of(model, epochs=15, patience=100, select=rule, **settings), 0)
-            assert choice.epoch == result["best_epoch"]
-            np.testing.assert_allclose(choice.probabilities, result["probabilities"], atol=1e-6)
+            assert choice.epoch == result.best_epoch
+            np.testing.assert_allclose(choice.probabilities, result.probabilities, atol=1e-6)
 
     def test_a_pause_changes_nothing(self, model: str, settings: dict[str, Any], graph: Graph) -> None:
         config = TrainConfig.of(model, epochs=20, **settings)
@@ -88,9 +88,9 @@ def test_a_fixed_number_of_epochs_is_that_epoch(model: str, graph: Graph) -> Non
     """On the same nodes, training to the best epoch is the training that found it."""
     config = TrainConfig.of(model, epochs=15)
     result = run_split(graph, config, 0)
-    end = EndAt(result["best_epoch"] + 1)
+    end = EndAt(result.best_epoch + 1)
     likely = fit(Problem.of(graph, config), config, graph.splits[0], 0, [end], rules=[LAST]).best_logits().softmax(1)
-    np.testing.assert_allclose(likely, result["probabilities"], atol=1e-6)
+    np.testing.assert_allclose(likely, result.probabilities, atol=1e-6)
 
 
 def test_where_validation_nodes_have_no_score_the_loss_chooses(graph: Graph) -> None:

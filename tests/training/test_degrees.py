@@ -19,7 +19,7 @@ def test_the_bank_sees_what_means_delete_and_explain_names_it(tmp_path: Path) ->
     def score(model: str, **settings: object) -> float:
         config = TrainConfig.of(model, hidden=16, epochs=150, bias=True, dropout=0.0, **settings)
         result = train(graph, config, out=tmp_path / f"{model}-{len(settings)}", jobs=1)
-        return float(result["splits"][0]["test"])
+        return float(result.splits[0].test)
 
     means = score("multi-gpcn", operators="directions")
     sums = score("multi-gpcn")
@@ -37,7 +37,7 @@ def test_blocks_read_degrees_though_their_operators_are_means(tmp_path: Path) ->
     def score(degrees: bool) -> float:
         config = TrainConfig.of("deep-gpcn", hidden=16, epochs=100, blocks=2, dropout=0.0, degrees=degrees)
         result = train(graph, config, out=tmp_path / str(degrees), jobs=1)
-        return float(result["splits"][0]["test"])
+        return float(result.splits[0].test)
 
     assert score(True) > 95
     assert score(False) < 60

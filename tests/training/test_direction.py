@@ -25,7 +25,7 @@ def reversed_graph(graph: Graph) -> Graph:
 def probabilities(graph: Graph, model: str, **settings: object) -> np.ndarray:
     names = {setting.name for setting in zoo.specification_of(model).hyperparameters}
     narrow = {"hidden": 8} if "hidden" in names else {}
-    result: np.ndarray = run_split(graph, TrainConfig.of(model, epochs=6, **narrow, **settings), 0)["probabilities"]
+    result: np.ndarray = run_split(graph, TrainConfig.of(model, epochs=6, **narrow, **settings), 0).probabilities
     return result
 
 
@@ -78,7 +78,7 @@ def test_a_bank_that_names_its_directions_needs_no_setting() -> None:
 
 def test_labels_that_follow_from_the_payers_need_links_read_against_their_direction() -> None:
     graph, usual = graph_of_payments_by_sign(), {"hidden": 16, "layers": 1, "epochs": 150, "lr": 0.05}
-    scores = {way: run_split(graph, TrainConfig.of("gpcn", direction=way, **usual), 0)["test"] for way in ("out", "in")}
+    scores = {way: run_split(graph, TrainConfig.of("gpcn", direction=way, **usual), 0).test for way in ("out", "in")}
     assert scores["out"] < 65
     assert scores["in"] > 97
-    assert run_split(graph, TrainConfig.of("multi-gpcn", **usual), 0)["test"] > 97
+    assert run_split(graph, TrainConfig.of("multi-gpcn", **usual), 0).test > 97

@@ -101,9 +101,7 @@ def test_class_weights_weigh_rare_classes_up() -> None:
     split = graph.splits[0]
     few = replace(graph, splits=(replace(split, train=np.intersect1d(split.train, kept)),))
     means = [
-        float(
-            run_split(few, TrainConfig.of("trees", **SETTINGS, class_weights=weighted), 0)["probabilities"][:, 1].mean()
-        )
+        float(run_split(few, TrainConfig.of("trees", **SETTINGS, class_weights=weighted), 0).probabilities[:, 1].mean())
         for weighted in (False, True)
     ]
     assert means[1] > means[0] + 0.05
@@ -114,7 +112,7 @@ def test_a_run_is_like_any_other_and_holds_no_pickle(tmp_path: Path) -> None:
     config = TrainConfig.of("trees", **SETTINGS)
     result = train(graph, config, out=tmp_path, jobs=1)
     assert result == train(graph, config, out=tmp_path, jobs=1)
-    assert result["splits"][0]["parameters"] > 0
+    assert result.splits[0].parameters > 0
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert {file.suffix for file in files} <= {".json", ".safetensors", ".npz", ".csv", ".lock", ""}
     assert not any(b"\x80\x04\x95" in file.read_bytes()[:64] for file in files)
@@ -128,9 +126,9 @@ def test_a_run_is_like_any_other_and_holds_no_pickle(tmp_path: Path) -> None:
 def test_jobs_change_nothing() -> None:
     graph = small_graph(nodes=80)
     config = TrainConfig.of("trees", epochs=6)
-    alone, together = (train(graph, config, jobs=jobs)["splits"] for jobs in (1, 2))
+    alone, together = (train(graph, config, jobs=jobs).splits for jobs in (1, 2))
     for first, second in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(first["probabilities"], second["probabilities"])
+        np.testing.assert_array_equal(first.probabilities, second.probabilities)
 
 
 KILLED = """
@@ -233,6 +231,6 @@ def test_directed_and_weighted_graphs_are_trained_on_reproducibly(weighted: bool
         links.data = np.random.default_rng(0).uniform(0.5, 2, links.nnz).astype(links.dtype)
         graph = replace(graph, adjacency=links)
     result = run_split(graph, TrainConfig.of("trees", **SETTINGS), 0)
-    assert np.isfinite(result["probabilities"]).all()
+    assert np.isfinite(result.probabilities).all()
     again = run_split(graph, TrainConfig.of("trees", **SETTINGS), 0)
-    np.testing.assert_array_equal(result["probabilities"], again["probabilities"])
+    np.testing.assert_array_equal(result.probabilities, again.probabilities)

@@ -27,16 +27,16 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_a_run_folder_holds_everything(graph: Graph, tmp_path: Path) -> None:
     result = train(graph, CONFIG, out=tmp_path / "run", jobs=1)
-    assert {"metric", "test_mean", "test_std", "splits"} <= result.keys()
-    assert {"split", "seed", "test", "val", "epochs", "seconds"} <= result["splits"][0].keys()
+    assert {"metric", "test_mean", "test_std", "splits"} <= set(result.__struct_fields__)
+    assert {"split", "seed", "test", "val", "epochs", "seconds"} <= set(result.splits[0].__struct_fields__)
     names = set(contents(tmp_path / "run"))
     assert {"config.json", "environment.json", "result.json", "split-00/result.json", "split-02/epochs.csv"} <= names
     assert {"split-01/predictions.npz", "split-01/model.json"} <= names
     assert not any("checkpoint" in name for name in names)
     rows = (tmp_path / "run" / "split-00" / "epochs.csv").read_text().splitlines()
     assert rows[0] == "epoch,train_loss,val_loss,val_score"
-    assert len(rows) == 1 + result["splits"][0]["epochs"]
-    assert json.loads((tmp_path / "run" / "result.json").read_text())["test_mean"] == result["test_mean"]
+    assert len(rows) == 1 + result.splits[0].epochs
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["test_mean"] == result.test_mean
 
 
 def test_running_again_repeats_nothing_and_finishes_what_is_missing(graph: Graph, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_running_again_repeats_nothing_and_finishes_what_is_missing(graph: Graph
     before = contents(tmp_path / "split-00")
     result = train(graph, CONFIG, out=tmp_path, jobs=1)
     assert contents(tmp_path / "split-00") == before
-    assert [split["split"] for split in result["splits"]] == [0, 1, 2]
+    assert [split.split for split in result.splits] == [0, 1, 2]
     again = train(graph, CONFIG, out=tmp_path, jobs=1)
     assert again == result
 
@@ -60,12 +60,12 @@ def test_another_configuration_or_graph_is_refused(graph: Graph, tmp_path: Path)
 def test_a_split_without_test_nodes_has_no_test_score(graph: Graph, tmp_path: Path) -> None:
     untested = replace(graph, splits=tuple(replace(split, test=[], calibration=split.test) for split in graph.splits))
     result = train(untested, CONFIG, out=tmp_path, jobs=1)
-    assert (result["test_mean"], result["test_std"]) == (None, None)
-    assert result["val_mean"] == pytest.approx(train(graph, CONFIG, jobs=1)["val_mean"])
+    assert (result.test_mean, result.test_std) == (None, None)
+    assert result.val_mean == pytest.approx(train(graph, CONFIG, jobs=1).val_mean)
     assert Run.open(tmp_path).result() == result
     ranked = compare(untested, [result])
-    assert [row["test_mean"] for row in ranked["models"]] == [None, None]
-    assert ranked["chosen_on_validation"] == "gpcn"
+    assert [row.test_mean for row in ranked.models] == [None, None]
+    assert ranked.chosen_on_validation == "gpcn"
 
 
 def test_parts_that_training_needs_are_asked_for(graph: Graph) -> None:
@@ -101,12 +101,12 @@ def test_something_else_than_a_run_is_refused(tmp_path: Path) -> None:
 def test_a_comparison_ranks_and_tests(graph: Graph) -> None:
     results = [train(graph, TrainConfig.of(name, epochs=10), jobs=1) for name in ("mlp", "gpcn", "logistic")]
     comparison = compare(graph, results)
-    means = [row["test_mean"] for row in comparison["models"]]
+    means = [row.test_mean for row in comparison.models]
     assert means == sorted(means, reverse=True)
-    best = next(row for row in comparison["models"] if row["best"])
-    assert best["model"] == comparison["chosen_on_validation"]
-    assert best["against_best"] is None
-    assert all(0 <= row["against_best"]["p"] <= 1 for row in comparison["models"] if not row["best"])
+    best = next(row for row in comparison.models if row.best)
+    assert best.model == comparison.chosen_on_validation
+    assert best.against_best is None
+    assert all(0 <= row.against_best.p <= 1 for row in comparison.models if not row.best)
 
 
 @pytest.mark.parametrize("model", ["gpcn", "gpcn-link", "link", "linkx", "mlp", "h2gcn"])

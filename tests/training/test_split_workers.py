@@ -27,20 +27,20 @@ def test_short_work_and_one_job_start_no_process(
 ) -> None:
     monkeypatch.setattr(prestarted, "START", start)
     with SplitWorkers(graph, jobs) as workers:
-        assert len(train(graph, CONFIG, workers=workers)["splits"]) == 6
+        assert len(train(graph, CONFIG, workers=workers).splits) == 6
         assert not workers.executor.pool.started
 
 
 def test_long_work_gets_help_and_gives_the_same(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prestarted, "START", 0.0)
     monkeypatch.setattr(split_workers.os, "cpu_count", lambda: 2)
-    alone = train(graph, CONFIG, jobs=1)["splits"]
+    alone = train(graph, CONFIG, jobs=1).splits
     with SplitWorkers(graph) as workers:
-        shared = train(graph, CONFIG, workers=workers)["splits"]
+        shared = train(graph, CONFIG, workers=workers).splits
         assert workers.executor.pool.started
     for first, second in zip(alone, shared, strict=True):
-        assert first["split"] == second["split"]
-        assert np.array_equal(first["probabilities"], second["probabilities"])
+        assert first.split == second.split
+        assert np.array_equal(first.probabilities, second.probabilities)
 
 
 def test_workers_are_kept_for_the_next_model_and_report_progress(graph: Graph) -> None:
@@ -61,4 +61,4 @@ def test_a_worker_that_died_is_replaced(graph: Graph, tmp_path: Path) -> None:
         for worker in workers.executor.pool.idle:
             os.kill(worker.process.pid or 0, signal.SIGKILL)
             worker.process.join()
-        assert len(train(graph, OTHER, workers=workers, out=tmp_path)["splits"]) == 6
+        assert len(train(graph, OTHER, workers=workers, out=tmp_path).splits) == 6

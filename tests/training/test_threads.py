@@ -25,7 +25,7 @@ GRAPH = synthesize(nodes=300, classes=3, degree=6, homophily=0.1, mixing="ring",
 
 def trained(model: str) -> Callable[[], Any]:
     config = TrainConfig.of(model, hidden=24, epochs=30, dropout=0.4)
-    return lambda: train(GRAPH, config, splits=[1])["splits"][0]["probabilities"]
+    return lambda: train(GRAPH, config, splits=[1]).splits[0].probabilities
 
 
 def classified() -> Any:

@@ -26,9 +26,9 @@ def trainer(graph: Graph, **settings: object) -> Trainer:
 def test_every_model_trains_to_a_result(name: str) -> None:
     config = TrainConfig.of(name, epochs=8, **({"hidden": 8} if "hidden" in names_of(name) else {}))
     result = run_split(heterophilous_graph(), config, 0)
-    assert 0 <= result["test"] <= 100
-    assert result["probabilities"].shape == (200, 3)
-    np.testing.assert_allclose(result["probabilities"].sum(1), 1)
+    assert 0 <= result.test <= 100
+    assert result.probabilities.shape == (200, 3)
+    np.testing.assert_allclose(result.probabilities.sum(1), 1)
 
 
 def names_of(model: str) -> set[str]:
@@ -39,22 +39,22 @@ def names_of(model: str) -> set[str]:
 def test_the_same_seed_gives_the_same_bits(dropout: float) -> None:
     graph = heterophilous_graph()
     config = TrainConfig.of("gpcn-link", hidden=16, epochs=20, dropout=dropout)
-    first, second = (run_split(graph, config, 1)["probabilities"] for _ in range(2))
+    first, second = (run_split(graph, config, 1).probabilities for _ in range(2))
     assert np.array_equal(first, second)
-    other = run_split(graph, TrainConfig.of("gpcn-link", hidden=16, epochs=20, dropout=dropout, seed=1), 1)[
-        "probabilities"
-    ]
+    other = run_split(
+        graph, TrainConfig.of("gpcn-link", hidden=16, epochs=20, dropout=dropout, seed=1), 1
+    ).probabilities
     assert not np.array_equal(first, other)
 
 
 def test_a_split_alone_is_the_split_among_three_and_over_processes() -> None:
     graph = heterophilous_graph()
     config = TrainConfig.of("gpcn", hidden=16, epochs=15)
-    together = train(graph, config, jobs=1)["splits"]
-    spread = train(graph, config, jobs=2)["splits"]
-    alone = train(graph, config, splits=[2])["splits"]
+    together = train(graph, config, jobs=1).splits
+    spread = train(graph, config, jobs=2).splits
+    alone = train(graph, config, splits=[2]).splits
     for first, second in ((together[2], alone[0]), *zip(together, spread, strict=True)):
-        assert np.array_equal(first["probabilities"], second["probabilities"])
+        assert np.array_equal(first.probabilities, second.probabilities)
 
 
 @pytest.mark.parametrize("model", ["gpcn", "agpcn-link", "linkx"])
@@ -177,7 +177,7 @@ def test_a_class_absent_from_train_and_no_unlabelled_nodes_are_fine() -> None:
         splits=(Split(train=kept, val=split.val, test=split.test),),
     )
     result = run_split(absent, TrainConfig.of("gpcn", hidden=8, epochs=10, class_weights=True), 0)
-    assert result["test"] is not None
+    assert result.test is not None
 
 
 def test_roc_auc_is_selected_on_where_it_is_the_metric() -> None:
@@ -185,7 +185,7 @@ def test_roc_auc_is_selected_on_where_it_is_the_metric() -> None:
     from dataclasses import replace
 
     result = run_split(replace(graph, metric="roc_auc"), TrainConfig.of("mlp", epochs=20, select="metric"), 0)
-    assert result["test"] == pytest.approx(100 * result["metrics"]["test"]["roc_auc"])
+    assert result.test == pytest.approx(100 * result.metrics["test"].roc_auc)
 
 
 def test_links_are_read_and_features_normalized_as_asked() -> None:
@@ -201,7 +201,7 @@ def test_links_are_read_and_features_normalized_as_asked() -> None:
 def test_a_graph_without_features_is_for_models_that_read_links(name: str) -> None:
     graph = heterophilous_graph()
     bare = Graph(adjacency=graph.adjacency, features=np.empty((200, 0)), labels=graph.labels, splits=graph.splits)
-    assert run_split(bare, TrainConfig.of(name, epochs=5), 0)["test"] is not None
+    assert run_split(bare, TrainConfig.of(name, epochs=5), 0).test is not None
     with pytest.raises(DataError, match="has no features, and gpcn reads them; use link"):
         trainer(bare)
 

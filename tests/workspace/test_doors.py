@@ -113,13 +113,13 @@ def test_a_cluster_is_given_the_configuration_that_python_trains(
 def test_a_graph_from_memory_is_kept_split_and_found_again(tmp_path: Path) -> None:
     graph = gpcn.synthesize(nodes=80, splits=0, seed=1)
     run = gpcn.train(graph, "gpcn", out=tmp_path / "run", metric="log_loss", plan=gpcn.SplitPlan(count=2))
-    assert run.evaluate()["metric"] == "log_loss"
-    assert [split["split"] for split in run.evaluate()["splits"]] == [0, 1]
+    assert run.evaluate().metric == "log_loss"
+    assert [split.split for split in run.evaluate().splits] == [0, 1]
     again = gpcn.open_run(tmp_path / "run")
     np.testing.assert_array_equal(again.predict().probabilities, run.predict().probabilities)
     with pytest.raises(gpcn.ConfigError, match="results on another graph"):
         gpcn.train(gpcn.synthesize(nodes=81, splits=1), "gpcn", out=tmp_path / "run")
-    assert len(gpcn.train(graph, gpcn.TrainConfig.of("gpcn", epochs=2)).evaluate()["splits"]) == 5
+    assert len(gpcn.train(graph, gpcn.TrainConfig.of("gpcn", epochs=2)).evaluate().splits) == 5
 
 
 def test_what_cannot_be_prepared_is_one_sentence() -> None:

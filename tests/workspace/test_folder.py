@@ -39,12 +39,12 @@ def chosen(graph: gpcn.Graph, tmp_path_factory: pytest.TempPathFactory) -> gpcn.
 
 def test_a_comparison_evaluates_and_predicts_with_its_best(compared: gpcn.RunFolder, graph: gpcn.Graph) -> None:
     table = compared.evaluate()
-    assert {row["model"] for row in table["models"]} == {"logistic", "gpcn-link", "majority"}
+    assert {row.model for row in table.models} == {"logistic", "gpcn-link", "majority"}
     assert compared.kind == "comparison"
     assert set(compared.models) == {"logistic", "gpcn-link"}
     assert "comparison" in repr(compared)
     assert graph.name in repr(compared)
-    best = table["chosen_on_validation"]
+    best = table.chosen_on_validation
     predictions = compared.predict()
     assert f"{best} predicts" in predictions.notes[0]
     np.testing.assert_array_equal(predictions.probabilities, compared[best].predict().probabilities)
@@ -78,7 +78,7 @@ def test_a_run_predicts_evaluates_and_explains_as_the_commands_do(compared: gpcn
     assert explained == run.explain(4)
     stored = Run.open(run.path).result()
     assert run.evaluate() == stored
-    assert run.evaluate(1) == stored["splits"][1]["metrics"]
+    assert run.evaluate(1) == stored.splits[1].metrics
     with pytest.raises(gpcn.ConfigError, match="split 7 of .* is not finished; finished: 0, 1"):
         run.evaluate(7)
 
@@ -94,12 +94,12 @@ def test_what_auto_chose_is_evaluated_as_an_average(chosen: gpcn.RunFolder, grap
     assert "auto, " in repr(chosen)
     summary = chosen.evaluate()
     measures = chosen.evaluate(0)
-    assert measures["test"]["score"] == pytest.approx(summary["splits"][0]["test"])
+    assert measures["test"].score == pytest.approx(summary.splits[0].test)
     members = chosen.runs
     mean = np.mean([run.predictions(0) for run in members], axis=0)
     test = graph.splits[0].test
     expected = graph.task.evaluate(mean[test], graph.labels[test], graph.metric)
-    assert measures["test"]["score"] == pytest.approx(expected["score"])
+    assert measures["test"].score == pytest.approx(expected.score)
     assert len(chosen.predict(unlabelled=True).nodes) == 80 - graph.labelled.size
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from gpcn.cli.shared.output import console, escaped, number_text, print_json
 from gpcn.cli.shared.training_options import Jobs, SplitNumbers, TrainingGraph, metric_choice_note, read_splits
 from gpcn.utils.text import printable_text
 from gpcn.workspace.prepare import PreparedGraph
+
+if TYPE_CHECKING:
+    from gpcn.tuning.auto.choice_record import FinishedChoice
 
 Budget = Annotated[str, typer.Option("--budget", metavar="5m", help="Time to choose and train: 90s, 5m, 1h.")]
 Refit = Annotated[
@@ -111,28 +114,28 @@ def event_log() -> Callable[[str], None]:
     return log
 
 
-def print_choice(result: dict[str, Any], out: Path, note: str | None = None) -> None:
+def print_choice(result: FinishedChoice, out: Path, note: str | None = None) -> None:
     """The result for people."""
     from gpcn.tasks.metrics import find_metric
 
-    to, digits = console(), find_metric(result["metric"]).digits
-    mean, std = number_text(result["test_mean"], digits), number_text(result["test_std"], digits)
-    spread = "" if result["test_std"] is None else f" ± {std}"
-    to.print(f"chosen: {escaped(result['chosen'])}", highlight=False)
+    to, digits = console(), find_metric(result.metric).digits
+    mean, std = number_text(result.test_mean, digits), number_text(result.test_std, digits)
+    spread = "" if result.test_std is None else f" ± {std}"
+    to.print(f"chosen: {escaped(result.chosen)}", highlight=False)
     to.print(
-        f"auto on {escaped(result['graph'])}: {result['metric']} [bold]{mean}{spread}[/bold] on test nodes, "
-        f"{result['configurations']} configurations in {result['seconds']:.0f} s",
+        f"auto on {escaped(result.graph)}: {result.metric} [bold]{mean}{spread}[/bold] on test nodes, "
+        f"{result.configurations} configurations in {result.seconds:.0f} s",
         highlight=False,
     )
-    expected = result["expected"]
+    expected = result.expected
     to.print(
-        f"expected before looking at test nodes: {number_text(expected['score'], digits)}, between "
-        f"{number_text(expected['low'], digits)} and {number_text(expected['high'], digits)}",
+        f"expected before looking at test nodes: {number_text(expected.score, digits)}, between "
+        f"{number_text(expected.low, digits)} and {number_text(expected.high, digits)}",
         highlight=False,
     )
-    if result["refitted"]:
+    if result.refitted:
         to.print("refitted on validation nodes too, for predictions; the scores above are from before", highlight=False)
-    for text in result["warnings"]:
+    for text in result.warnings:
         to.print(f"[bold]warning:[/bold] {escaped(text)}", highlight=False)
     if note is not None:
         to.print(f"[dim]note: {escaped(note)}[/dim]", highlight=False)

@@ -13,6 +13,7 @@ from gpcn.cli.shared.options import Json, Mirror, MovedGraph, Nodes
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
 from gpcn.cli.shared.training_options import Seed, Settings, read_settings
 from gpcn.errors import ConfigError
+from gpcn.records import layout
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def bound(
     what = what if remote_url(what) is None else str(local_copy(what))
     if out is not None:
         check_document_name(out)
-    if (Path(what) / "config.json").is_file():
+    if (Path(what) / layout.RUN).is_file():
         if model is not None or settings or seed is not None:
             raise ConfigError(f"{what} is a run; --model, --set and --seed are for a graph that is still to be trained")
         trained = _from_run(Path(what), split, moved)
@@ -101,15 +102,15 @@ def _from_run(path: Path, split: int, moved: MovedOptions) -> dict[str, Any]:
 
     assemble_run(path)
     run = Run.open(path)
-    (split_result,) = run.result([split])["splits"] or (None,)
+    (split_result,) = run.result([split]).splits or (None,)
     if split_result is None:
         raise ConfigError(f"split {split} of {path} is not finished; it has {run.finished() or 'none'}")
     graph = graph_of(run, moved.graph, moved.nodes, moved.mirror, moved=True)
     _use_threads(graph, run.config)
     fitted = Fitted.of(run, graph)
     model, problem = fitted.model(split), fitted.problem
-    sizes = {role: sum(split_result["metrics"][role]["support"]) for role in ("train", "test")}
-    scores = {role: split_result[role] for role in ("train", "test")}
+    sizes = {role: split_result.metrics[role].size for role in ("train", "test")}
+    scores = {role: getattr(split_result, role) for role in ("train", "test")}
     return {"model": model, "problem": problem, "name": run.config.model, "graph": graph.name, "split": split} | {
         "sizes": sizes,
         "scores": scores,

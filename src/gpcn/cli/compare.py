@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, Json, comma_separated
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
 from gpcn.cli.shared.training_options import Settings, SplitWork, TrainingGraph, metric_choice_note, read_settings
+
+if TYPE_CHECKING:
+    from gpcn.training.scores.comparison import ComparedModel, Comparison
 
 MARK = " †"
 
@@ -70,52 +73,47 @@ def compare(
         print_comparison(result, metric_choice_note(loaded))
 
 
-def print_comparison(comparison: dict[str, Any], note: str | None = None) -> None:
+def print_comparison(comparison: Comparison, note: str | None = None) -> None:
     """A row per model, best first, and what knowing only the class shares achieves."""
     from gpcn.tasks.metrics import find_metric
 
-    to, metric = console(), find_metric(comparison["metric"])
+    to, metric = console(), find_metric(comparison.metric)
     numeric = ("test", "val", "seconds", "parameters")
     rows = plain_table("model", *numeric, "against the best on validation", numeric=numeric)
-    for row in comparison["models"]:
-        test = f"{number_text(row['test_mean'], metric.digits)} ± {number_text(row['test_std'], metric.digits)}"
+    for row in comparison.models:
+        test = f"{number_text(row.test_mean, metric.digits)} ± {number_text(row.test_std, metric.digits)}"
         rows.add_row(
-            escaped(row["model"]) + MARK * _is_idle(row),
+            escaped(row.model) + MARK * row.is_idle,
             test,
-            number_text(row["val_mean"], metric.digits),
-            f"{row['seconds']:.1f}",
-            f"{row['parameters']:,}",
+            number_text(row.val_mean, metric.digits),
+            f"{row.seconds:.1f}",
+            f"{row.parameters:,}",
             _against(row, metric.digits),
         )
     to.print(rows, highlight=False)
     better = "" if metric.greater_is_better else ", lower is better"
     to.print(
-        f"{comparison['metric']} on {escaped(comparison['graph'])}{better}; mean ± std over splits, test nodes",
+        f"{comparison.metric} on {escaped(comparison.graph)}{better}; mean ± std over splits, test nodes",
         highlight=False,
     )
-    if comparison["chosen_on_validation"] is None:
+    if comparison.chosen_on_validation is None:
         to.print(
             f"[dim]note: no model has a {metric.title} on validation nodes, which are all of one class, so none is the "
             "best there; use other splits, or another --metric[/dim]",
             highlight=False,
         )
-    if any(_is_idle(row) for row in comparison["models"]):
+    if any(row.is_idle for row in comparison.models):
         to.print(f"{MARK.strip()} no better than the majority", highlight=False)
     if note is not None:
         to.print(f"[dim]note: {escaped(note)}[/dim]", highlight=False)
 
 
-def _is_idle(row: dict[str, Any]) -> bool:
-    """Whether a model is no better than the majority."""
-    return row["beats_majority"] is False and not row["reference"]
-
-
-def _against(row: dict[str, Any], digits: int) -> str:
-    if row["best"]:
+def _against(row: ComparedModel, digits: int) -> str:
+    if row.best:
         return "best on validation"
-    paired = row["against_best"]
-    if paired is None or paired["p"] is None:
+    paired = row.against_best
+    if paired is None or paired.certainty is None:
         return "–"
-    mark = "" if paired["p"] >= 0.05 else "  *"
-    difference, low, high = (f"{paired[key]:+.{digits}f}" for key in ("difference", "low", "high"))
-    return f"{difference} [{low}, {high}], p = {paired['p']:.3f}{mark}"
+    low, high, p = paired.certainty
+    mark = "" if p >= 0.05 else "  *"
+    return f"{paired.difference:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}], p = {p:.3f}{mark}"

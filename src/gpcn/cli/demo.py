@@ -59,7 +59,7 @@ def demo(
         source=GraphSource.of(folder),
         progress=training_progress,
     )
-    best = comparison["chosen_on_validation"]
+    best = str(comparison.chosen_on_validation)
     predicted = prediction.predict(Run.open(out / "runs" / best), graph, only_unlabelled=True)
     table = out / "predictions.csv"
     prediction.write(predicted, table)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from gpcn.cli.auto import Refit, train_auto
 from gpcn.cli.shared.option_groups import takes_option_groups
@@ -25,6 +26,7 @@ from gpcn.errors import ConfigError
 
 if TYPE_CHECKING:
     from gpcn.training.config import TrainConfig
+    from gpcn.training.runs.results import RunResult
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,8 @@ def train(
             source=prepared.source,
             progress=progress,
         )
-    for split_result in result["splits"]:
-        split_result.pop("probabilities", None)
     if json:
-        print_json(result)
+        print_json(replace(result, splits=tuple(replace(split, probabilities=None) for split in result.splits)))
     else:
         print_training_result(result, out, metric_choice_note(loaded))
 
@@ -137,26 +137,26 @@ def _recipe_settings(model: str, dataset: str, origin: str) -> dict[str, Any]:
     return dict(chosen.settings)
 
 
-def print_training_result(result: dict[str, Any], out: str | Path | None, note: str | None = None) -> None:
+def print_training_result(result: RunResult, out: str | Path | None, note: str | None = None) -> None:
     """A row per split and the mean."""
     from gpcn.tasks.metrics import find_metric
 
-    to, digits = console(), find_metric(result["metric"]).digits
+    to, digits = console(), find_metric(result.metric).digits
     rows = plain_table(
         "split", "test", "val", "epochs", "seconds", numeric=("split", "test", "val", "epochs", "seconds")
     )
-    for split in result["splits"]:
+    for split in result.splits:
         rows.add_row(
-            str(split["split"]),
-            number_text(split["test"], digits),
-            number_text(split["val"], digits),
-            str(split["epochs"]),
-            f"{split['seconds']:.1f}",
+            str(split.split),
+            number_text(split.test, digits),
+            number_text(split.val, digits),
+            str(split.epochs),
+            f"{split.seconds:.1f}",
         )
     to.print(rows, highlight=False)
-    mean, std = number_text(result["test_mean"], digits), number_text(result["test_std"], digits)
+    mean, std = number_text(result.test_mean, digits), number_text(result.test_std, digits)
     to.print(
-        f"{escaped(result['model'])} on {escaped(result['graph'])}: {result['metric']} [bold]{mean} ± {std}[/bold]",
+        f"{escaped(result.model)} on {escaped(result.graph)}: {result.metric} [bold]{mean} ± {std}[/bold]",
         highlight=False,
     )
     if note is not None:

@@ -12,7 +12,6 @@ from gpcn.data.benchmarks.fetch import mirror_folder
 from gpcn.data.benchmarks.loading import load_dataset
 from gpcn.data.interop import from_networkx
 from gpcn.data.object_storage import local_copy
-from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.tables import delimited
 from gpcn.data.tables.assembly import assemble_graph
 from gpcn.data.tables.columns import Columns
@@ -23,6 +22,7 @@ from gpcn.files.input_files import require_regular_file, require_unicode_path
 from gpcn.graph import Graph
 from gpcn.preparation.appended import with_structure_features
 from gpcn.preparation.preparation import Preparation
+from gpcn.records import layout
 from gpcn.utils.extras import require_library
 
 TABLES = delimited.ENDINGS
@@ -90,7 +90,7 @@ def _refuse_options(what: str, nodes: object, columns: Columns) -> None:
 def _load_path(
     path: Path, nodes: Path | None, columns: Columns, require_labels: bool, preparation: Preparation | None
 ) -> Graph:
-    if path.is_dir() and is_sharded(path):
+    if path.is_dir() and layout.kind_of(path) == "parts":
         from gpcn.data.parts.whole_graph import read_whole
 
         _refuse_options(str(path), nodes, columns)

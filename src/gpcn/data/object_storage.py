@@ -21,10 +21,11 @@ from pyarrow import fs
 from gpcn.data.benchmarks.fetch import cache_folder
 from gpcn.errors import ConfigError, StorageError
 from gpcn.files.atomic import replacing
+from gpcn.records import layout
 
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 FETCHED = ".fetched.json"
-SEALING = ("config.json", "result.json", "manifest.json")  # what says that all others are there
+SEALING = (layout.RUN, layout.RESULT, layout.MANIFEST)  # what says that all others are there
 CHUNK = 1 << 22
 WITHOUT_FOLDERS = ("s3", "gcs", "abfs")
 REASONS = (  # what storage says, and what to do about it

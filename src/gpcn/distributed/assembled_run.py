@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import torch
+from msgspec.structs import replace as with_fields
 from torch import Tensor
 
-from gpcn.distributed.part_run import POSITION, PREDICTIONS, is_run_in_parts, part_key, split_part_folder
+from gpcn.distributed.part_run import POSITION, is_run_in_parts, part_key, split_part_folder
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import replacing
 from gpcn.files.locking import locked_folder
-from gpcn.files.sealed import FORMAT, check_file, file_digest, write_sealed
+from gpcn.files.sealed import check_file, file_digest, write_sealed
 from gpcn.nn import zoo
+from gpcn.records import layout
 from gpcn.training import checkpoint
+from gpcn.training.runs.results import SplitRecord
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import add_node_names
 from gpcn.training.runs.split_run import KEPT
@@ -27,13 +30,13 @@ from gpcn.training.runs.split_run import KEPT
 
 def assemble_run(path: Path) -> None:
     """Put the parts of the run in `path` together, where it has parts and that was not done yet."""
-    if not (path / "config.json").is_file():
+    if not (path / layout.RUN).is_file():
         return
     run = Run.open(path)
     if not is_run_in_parts(run.graph):
         return
     outcomes = {number: run.outcome(number) for number in run.finished()}
-    waiting = {number: outcome for number, outcome in outcomes.items() if outcome and KEPT[0] not in outcome["files"]}
+    waiting = {number: outcome for number, outcome in outcomes.items() if outcome and KEPT[0] not in outcome.files}
     if not waiting:
         return
     with locked_folder(path):
@@ -41,31 +44,30 @@ def assemble_run(path: Path) -> None:
             run = _assemble_split(run, number, outcome)
 
 
-def _assemble_split(run: Run, number: int, outcome: dict[str, Any]) -> Run:
+def _assemble_split(run: Run, number: int, outcome: SplitRecord) -> Run:
     folder = run.folder(number)
     advice = f"delete {folder} to run that split again"
     parts = range(run.graph.parts or 0)
-    for name, digest in outcome["files"].items():
+    for name, digest in outcome.files.items():
         check_file(folder / name, digest, advice)
     states = [_weights(run, number, part) for part in parts]
-    tables = [pq.read_table(split_part_folder(run, number, part) / PREDICTIONS) for part in parts]
+    tables = [pq.read_table(split_part_folder(run, number, part) / layout.PART_PREDICTIONS) for part in parts]
     order = _order(tables)
     names = [name for table in tables for name in table.column("node").to_pylist()]
     names = names if order is None else [names[row] for row in order]
-    if "node_ids.npz" not in run.files and any(name != str(position) for position, name in enumerate(names)):
+    if layout.NODE_IDS not in run.files and any(name != str(position) for position, name in enumerate(names)):
         run = add_node_names(run, names)
     columns = [f"p_{name}" for name in run.label_names()]
     probabilities = np.concatenate([np.stack([table.column(name) for name in columns], axis=1) for table in tables])
     probabilities = probabilities if order is None else probabilities[order]
     packed = io.BytesIO()
     np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
-    with replacing(folder / "predictions.npz") as stream:
+    with replacing(folder / layout.PREDICTIONS) as stream:
         stream.write(packed.getvalue())
-    files = dict(outcome["files"])
     per_node = zoo.specification_of(run.config.model).per_node_tensors
     checkpoint.save(folder, "model", _joined(states, per_node, order), {}, run.key(number))
-    files |= {name: file_digest(folder / name) for name in KEPT}
-    write_sealed(folder / "result.json", {**outcome, "format": FORMAT, "files": files})
+    files = outcome.files | {name: file_digest(folder / name) for name in KEPT}
+    write_sealed(folder / layout.RESULT, with_fields(outcome, files=files))
     return run
 
 

@@ -14,24 +14,24 @@ from msgspec.structs import replace
 
 from gpcn.data.graph_record import GraphRecord, GraphSource
 from gpcn.data.object_storage import remote_url
-from gpcn.data.parts.manifest import Manifest, is_sharded, part_folder
+from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.errors import ConfigError, Option
+from gpcn.records import layout
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
+from gpcn.training.runs.folders import with_paths_beside
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import create_run
 
-PREDICTIONS = "predictions.parquet"
 POSITION = "gpcn_position"  # of a node in its graph, where parts have another order
 
 
 def open_or_create_part_run(path: Path, shards: str | Path, manifest: Manifest, config: TrainConfig) -> Run:
     """The run in `path`, checked to be of this graph, configuration and number of parts; a new one if there is none."""
-    refuse_folder_of_other_kind(path, "config.json")
-    if is_sharded(path):
+    layout.refuse_folder_of_other_kind(path, "run")
+    if layout.kind_of(path) == "parts":
         raise ConfigError(f"{path} holds a graph in parts; choose another {Option('out')}")
     about = replace(manifest.graph, parts=manifest.parts, order=manifest.order)
-    if not (path / "config.json").exists():
+    if not (path / layout.RUN).exists():
         source = GraphSource(graph=remote_url(shards) or str(Path(shards).resolve()))
         return create_run(path, config, replace(about, source=with_paths_beside(source, path)))
     run = Run.open(path)

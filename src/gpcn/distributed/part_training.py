@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,21 @@ from gpcn.distributed.gathered_digests import gather_worker_digests
 from gpcn.distributed.part_checkpoints import PartCheckpoints
 from gpcn.distributed.part_loading import load_part
 from gpcn.distributed.part_problem import PartProblem
-from gpcn.distributed.part_run import POSITION, PREDICTIONS, part_key, split_part_folder
+from gpcn.distributed.part_run import POSITION, part_key, split_part_folder
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.errors import TrainingError
 from gpcn.files.atomic import add_folder
-from gpcn.files.sealed import FORMAT, file_digest, write_sealed
+from gpcn.files.sealed import file_digest, write_sealed
 from gpcn.graph import Split
 from gpcn.nn.engine.memory import reuse_freed_memory
+from gpcn.records import layout
+from gpcn.tasks.task import PartScores
 from gpcn.training import checkpoint
 from gpcn.training.fit import fit
 from gpcn.training.loop import Observer, TrainingLoop
+from gpcn.training.runs.results import SplitRecord, SplitResult
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.split_run import write_epoch_history
+from gpcn.training.runs.split_run import finite_coefficients, write_epoch_history
 from gpcn.utils.types import ROLES
 
 Watch = Callable[[int], Observer]
@@ -94,14 +96,14 @@ def _train_split(
     metrics = _metrics(problem, data.splits[number], probabilities)
     parameters = _count_parameters(trainer, workers)
     checkpoint.save(folder, "model", dict(trainer.model.state_dict()), {}, owner)
-    write_part_table(folder / PREDICTIONS, part_prediction_table(run, data, probabilities.numpy()))
+    write_part_table(folder / layout.PART_PREDICTIONS, part_prediction_table(run, data, probabilities.numpy()))
     publish(folder)
-    digests = gather_worker_digests(workers, folder, ("model.json", PREDICTIONS))
+    digests = gather_worker_digests(workers, folder, (layout.MODEL, layout.PART_PREDICTIONS))
     if workers.rank == 0:
         seconds = round(kept.seconds, 3)
         _write_result(run, number, trainer, metrics, {"parameters": parameters, "seconds": seconds}, digests)
-        publish(run.folder(number) / "epochs.csv")
-        publish(run.folder(number) / "result.json")
+        publish(run.folder(number) / layout.EPOCHS)
+        publish(run.folder(number) / layout.RESULT)
     workers.wait_for_all()
     kept.remove()
     publish(folder)
@@ -120,7 +122,7 @@ def part_prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Ta
     return pa.table(columns)
 
 
-def _metrics(problem: PartProblem, split: Split, probabilities: Tensor) -> dict[str, Any]:
+def _metrics(problem: PartProblem, split: Split, probabilities: Tensor) -> dict[str, PartScores]:
     """By role, how good predictions are for the nodes of all workers."""
     graph, workers = problem.graph, problem.workers
     metrics = {}
@@ -141,29 +143,24 @@ def _write_result(
     run: Run,
     number: int,
     trainer: TrainingLoop,
-    metrics: dict[str, Any],
+    metrics: dict[str, PartScores],
     training_facts: dict[str, Any],
     digests: Sequence[Mapping[str, str]],
 ) -> None:
     """The result of a split, when all parts of it are there; `digests` are the checksums of their files."""
     folder = run.folder(number)
     write_epoch_history(folder, trainer.history)
-    files = {"epochs.csv": file_digest(folder / "epochs.csv")}
+    files = {layout.EPOCHS: file_digest(folder / layout.EPOCHS)}
     for part, of_part in enumerate(digests):
         files |= {f"{split_part_folder(run, number, part).name}/{file}": digest for file, digest in of_part.items()}
-    coefficients = trainer.model.coefficients()
-    result = {
-        "split": number,
-        "seed": run.config.seed,
-        **{role: metrics[role]["score"] for role in ("test", "val", "train")},
-        "epochs": trainer.epoch,
-        "best_epoch": trainer.best_epoch,
+    result = SplitResult.of(
+        number,
+        run.config.seed,
+        metrics,
+        epochs=trainer.epoch,
+        best_epoch=trainer.best_epoch,
+        coefficients=finite_coefficients(trainer.model),
+        mix=trainer.model.mix(),
         **training_facts,
-        "coefficients": None
-        if coefficients is None
-        else [value if math.isfinite(value) else None for value in coefficients.tolist()],
-        "mix": trainer.model.mix(),
-        "metrics": metrics,
-    }
-    payload = {"format": FORMAT, "owner": run.key(number), "files": files, "result": result}
-    write_sealed(folder / "result.json", payload)
+    )
+    write_sealed(folder / layout.RESULT, SplitRecord(run.key(number), files, result))

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.data.object_storage import RemoteFolder, remote_url, url_cache_folder
-from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.data.parts.manifest import Manifest
 from gpcn.errors import ConfigError, GpcnError, Option
-from gpcn.training.runs.folders import KINDS
+from gpcn.records import layout
 
-COMMON = ("config.json", "environment.json", "node_ids.npz", "result.json")
+COMMON = (layout.RUN, layout.ENVIRONMENT, layout.NODE_IDS, layout.RESULT)
 
 
 class RunFiles:
@@ -71,14 +71,14 @@ class RemoteRunFiles(RunFiles):
         for file in self.folder.iterdir():
             if file.name != ".lock":
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
-        folders = [f"split-{number:02d}" for number in splits]
-        names = [*COMMON, *(f"{folder}/result.json" for folder in folders)]
+        folders = [layout.split_name(number) for number in splits]
+        names = [*COMMON, *(f"{folder}/{layout.RESULT}" for folder in folders)]
         if part is None:
-            names += [*(name for name in KINDS if name not in COMMON), FILE]
+            names += [*(name for name in layout.MARKS if name not in COMMON), layout.MANIFEST]
         else:
-            names += [f"{folder}/{part_folder(Path(), part).name}" for folder in folders]
+            names += [f"{folder}/{layout.part_name(part)}" for folder in folders]
         self.remote.fetch(self.folder, names)
-        if (self.folder / FILE).is_file():
+        if (self.folder / layout.MANIFEST).is_file():
             raise ConfigError(f"{self.location} holds a graph in parts; choose another {Option('out')}")
 
     def fetch(self, names: Sequence[str]) -> None:
@@ -115,7 +115,7 @@ def fetch_parts_manifest(shards: str | Path) -> Manifest:
     url = remote_url(shards)
     if url is None:
         return Manifest.read(shards)
-    with _fetched(url, "manifest", [FILE]) as folder:
+    with _fetched(url, "manifest", [layout.MANIFEST]) as folder:
         return Manifest.read(folder)
 
 
@@ -126,7 +126,7 @@ def fetched_part(shards: str, part: int) -> Iterator[Path]:
     if url is None:
         yield Path(shards)
         return
-    with _fetched(url, f"part-{part}", [FILE, part_folder(Path(), part).name]) as folder:
+    with _fetched(url, f"part-{part}", [layout.MANIFEST, layout.part_name(part)]) as folder:
         try:
             yield folder
         except GpcnError:

@@ -118,7 +118,7 @@ def evaluate_question(question: Question) -> dict[str, Any]:
 
     def train_and_score(*problem: Any) -> dict[str, Any]:
         result = run_split(*problem)
-        return {key: result[key] for key in KEPT_SCORES}
+        return {key: getattr(result, key) for key in KEPT_SCORES}
 
     evaluators: dict[str, Callable[..., dict[str, Any]]] = {
         "train": train_and_score,

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gpcn.errors import CheckpointError
+from gpcn.records import layout
 from gpcn.report.figures import Figure, Trace, rounded_values
 from gpcn.report.palette import series_colour
 from gpcn.tasks.metrics import Metric
+from gpcn.training.runs.results import SplitResult
 from gpcn.training.runs.run import Run
 
 POINTS = 300
 
 
 def learning_curves(
-    run: Run, splits: list[dict[str, Any]], metric: Metric, majority: float | None = None
+    run: Run, splits: Sequence[SplitResult], metric: Metric, majority: float | None = None
 ) -> list[Figure]:
     """Two charts, of losses and of the validation score, with what the `majority` has as a line."""
     losses: list[Trace] = []
     scores: list[Trace] = []
     best: Trace = {"x": [], "y": [], "hovertext": []}
     for index, split in enumerate(splits):
-        history = _history(run.split_file(split["split"], "epochs.csv"), metric.scale)
+        history = _history(run.split_file(split.split, layout.EPOCHS), metric.scale)
         shown = history[:: max(1, len(history) // POINTS)]
         epochs = [int(row[0]) for row in shown]
-        name = f"split {split['split']}"
+        name = f"split {split.split}"
         line = {"type": "scatter", "mode": "lines", "x": epochs}
         for column, (kind, colour) in enumerate((("training", "$series-1"), ("validation", "$series-2")), start=1):
             losses.append(
@@ -53,7 +55,7 @@ def learning_curves(
                 "hovertemplate": hover,
             }
         )
-        chosen = next((row for row in history if int(row[0]) == split["best_epoch"]), None)
+        chosen = next((row for row in history if int(row[0]) == split.best_epoch), None)
         if chosen is not None:
             best["x"].append(int(chosen[0]))
             best["y"].append(rounded_values([chosen[3]])[0])

@@ -15,16 +15,19 @@ from gpcn.data.load import load
 from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError, Option
 from gpcn.explanation import can_be_explained
 from gpcn.graph import Graph
+from gpcn.records import layout
 from gpcn.tasks.metrics import oriented_score
 from gpcn.theory.document import TheoryDocument
 from gpcn.training.predictions.prediction import Predictions
-from gpcn.training.runs.folders import is_run, runs_in
 from gpcn.training.runs.graph_source import reload_graph
+from gpcn.training.runs.results import RunResult
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import graph_names_digest
 from gpcn.training.scores.compared_runs import read_comparison
+from gpcn.training.scores.comparison import Comparison
 from gpcn.tuning import require_search
 from gpcn.tuning.auto import members, read_choice
+from gpcn.tuning.auto.choice_record import AutoChoice
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class RunMaterial:
 
     name: str
     run: Run
-    result: dict[str, Any]
+    result: RunResult
     graph: Graph | None
     notes: tuple[str, ...] = ()
     names_nodes: bool = True
@@ -54,7 +57,7 @@ class ComparisonMaterial:
 
     name: str
     runs: tuple[RunMaterial, ...]
-    table: dict[str, Any]
+    table: Comparison
     notes: tuple[str, ...] = ()
 
 
@@ -73,7 +76,7 @@ class AutoMaterial:
     """What `auto` chose, out of what it tried, and why (`auto.json`)."""
 
     name: str
-    choice: dict[str, Any]
+    choice: AutoChoice
     notes: tuple[str, ...] = ()
 
 
@@ -186,9 +189,7 @@ def _read_comparison(path: str, context: PageContext) -> list[Any]:
     if not can_be_explained(best.run):  # then the best of those that say which signal carries them, too
         explainable = [run for run in runs if can_be_explained(run.run)]
         shown += (
-            [max(explainable, key=lambda run: oriented_score(table["metric"], run.result["val_mean"]))]
-            if explainable
-            else []
+            [max(explainable, key=lambda run: oriented_score(table.metric, run.result.val_mean))] if explainable else []
         )
     return [
         *context.not_yet_shown(first.graph),
@@ -237,7 +238,7 @@ def _read_several(path: str, context: PageContext) -> list[Any]:
     inside = [
         material for folder in _studies_and_choices_in(path) for material in _reader_of(folder).read(folder, context)
     ]
-    return [*inside, *(_read_comparison(path, context) if runs_in(Path(path)) else [])]
+    return [*inside, *(_read_comparison(path, context) if layout.runs_in(Path(path)) else [])]
 
 
 def _studies_and_choices_in(path: str) -> list[str]:
@@ -252,7 +253,7 @@ def _run_material(path: Path, context: PageContext) -> RunMaterial | None:
     return _material(run, run.result(), context) if run.finished() else None
 
 
-def _material(run: Run, result: dict[str, Any], context: PageContext) -> RunMaterial:
+def _material(run: Run, result: RunResult, context: PageContext) -> RunMaterial:
     graph, notes = context.graph_of(run.graph, run.path)
     return RunMaterial(run.path.resolve().name, run, result, graph, notes, context.names_nodes)
 
@@ -261,7 +262,7 @@ def _load(path: str, mirror: Path | None) -> Graph:
     folder = Path(path)
     if folder.is_dir() and not any(folder.glob("edges.*")):
         raise DataError(
-            f"{path} is neither a run (it has no config.json), nor a study (no study.json), nor a comparison (no "
+            f"{path} is neither a run (it has no {layout.RUN}), nor a study (no {layout.STUDY}), nor a comparison (no "
             "folder in it is a run, a study or a choice of auto), nor a graph (it has no edges table); name a folder "
             f"that gpcn train, tune, auto or compare {Option('out')} wrote, or a graph"
         )
@@ -276,12 +277,12 @@ class Reader:
     read: Callable[[str, PageContext], list[Any]]
 
 
-RUNS = Reader(lambda path: is_run(Path(path)), _read_run)
-AUTO = Reader(lambda path: (Path(path) / "auto.json").is_file(), _read_auto)
-STUDIES = Reader(lambda path: (Path(path) / "study.json").is_file(), _read_study)
+RUNS = Reader(lambda path: layout.kind_of(Path(path)) == "run", _read_run)
+AUTO = Reader(lambda path: layout.kind_of(Path(path)) == "auto", _read_auto)
+STUDIES = Reader(lambda path: layout.kind_of(Path(path)) == "study", _read_study)
 THEORY = Reader(lambda path: path.lower().endswith(".json") and Path(path).is_file(), _read_theory)
 SEVERAL = Reader(lambda path: bool(_studies_and_choices_in(path)), _read_several)
-COMPARISONS = Reader(lambda path: bool(runs_in(Path(path))), _read_comparison)
+COMPARISONS = Reader(lambda path: layout.kind_of(Path(path)) == "comparison", _read_comparison)
 GRAPHS = Reader(lambda path: True, lambda path, context: context.not_yet_shown(context.named[path]))
 READERS = (RUNS, AUTO, STUDIES, THEORY, SEVERAL, COMPARISONS, GRAPHS)
 """The first that recognizes a path reads it; what no other recognizes must be a graph."""

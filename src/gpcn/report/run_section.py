@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,28 +21,29 @@ from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
 from gpcn.tasks.calibration import calibration_error, confidence_bins
 from gpcn.tasks.metrics import find_metric
+from gpcn.training.runs.results import RunResult, SplitResult
 from gpcn.training.runs.run import Run
-from gpcn.training.scores.comparison import majority_result
+from gpcn.training.scores.comparison import ModelScores, majority_scores
 
 
 def run_section(material: RunMaterial) -> Markup:
     """The section of one run."""
     run, result = material.run, material.result
-    confusion = np.sum([split["metrics"]["test"]["confusion"] for split in result["splits"]], axis=0)
+    confusion = np.sum([split.metrics["test"].confusion for split in result.splits], axis=0)
     tested = bool(confusion.any())
     figures = [_confusion(confusion, run.label_names())] if tested else []
     if tested and material.graph is not None:
         figures += [_reliability(run, material.graph), *ranking_curves(run, material.graph)]
-    majority = majority_result([result], result["metric"], run.task())
+    majority = majority_scores([result], result.metric, run.task())
     return render_template(
         "run.html",
         result=result,
         settings=_settings(run),
         tiles=_tiles(result, majority),
-        learning=learning_curves(run, result["splits"], find_metric(result["metric"]), majority["val_mean"]),
+        learning=learning_curves(run, result.splits, find_metric(result.metric), majority.val_mean),
         figures=figures,
         classes=_classes(confusion, run.label_names()),
-        splits=_splits(result["splits"], find_metric(result["metric"]).digits),
+        splits=_splits(result.splits, find_metric(result.metric).digits),
         signal=signal_account(material),
         features=importance_figures(material),
         first=first_look(material),
@@ -49,23 +51,23 @@ def run_section(material: RunMaterial) -> Markup:
     )
 
 
-def _tiles(result: dict[str, Any], majority: dict[str, Any]) -> list[tuple[str, str, str]]:
-    splits = result["splits"]
-    epochs = [split["epochs"] for split in splits]
-    mixes = [split["mix"] for split in splits if split["mix"] is not None]
-    metric = find_metric(result["metric"])
-    deviation = "" if result["test_std"] is None else f"± {result['test_std']:.{metric.digits}f} over splits; "
+def _tiles(result: RunResult, majority: ModelScores) -> list[tuple[str, str, str]]:
+    splits = result.splits
+    epochs = [split.epochs for split in splits]
+    mixes = [split.mix for split in splits if split.mix is not None]
+    metric = find_metric(result.metric)
+    deviation = "" if result.test_std is None else f"± {result.test_std:.{metric.digits}f} over splits; "
     tiles = [
-        ("test", mean_and_deviation(result["test_mean"], None, metric.digits), f"{deviation}{metric.axis}"),
-        ("validation", mean_and_deviation(result["val_mean"], None, metric.digits), "mean over splits, same measure"),
+        ("test", mean_and_deviation(result.test_mean, None, metric.digits), f"{deviation}{metric.axis}"),
+        ("validation", mean_and_deviation(result.val_mean, None, metric.digits), "mean over splits, same measure"),
         (
             "majority",
-            mean_and_deviation(majority["test_mean"], None, metric.digits),
+            mean_and_deviation(majority.test_mean, None, metric.digits),
             "what class shares alone achieve on test nodes",
         ),
         ("epochs", f"{np.mean(epochs):,.0f}", f"on average; {min(epochs):,} to {max(epochs):,}"),
-        ("time", f"{result['seconds']:,.1f} s", f"{len(splits):,} finished split(s) together"),
-        ("parameters", f"{result['parameters']:,}", "learned numbers per split"),
+        ("time", f"{result.seconds:,.1f} s", f"{len(splits):,} finished split(s) together"),
+        ("parameters", f"{result.parameters:,}", "learned numbers per split"),
     ]
     if mixes:
         tiles.append(("μ", f"{np.mean(mixes):.3f}", "share of convolution; the rest is links"))
@@ -144,13 +146,16 @@ def _classes(confusion: npt.NDArray[Any], names: tuple[str, ...]) -> Table:
     return Table(columns, rows, numeric=frozenset(columns[1:]))
 
 
-def _splits(splits: list[dict[str, Any]], digits: int) -> Table:
+def _splits(splits: Sequence[SplitResult], digits: int) -> Table:
     columns = ("split", "test", "validation", "train", "epochs", "kept epoch", "seconds")
     keys = ("test", "val", "train", "epochs", "best_epoch", "seconds")
     rows = [
         [
-            number_cell(split["split"], 0),
-            *(number_cell(split[key], 0 if "epoch" in key else 1 if key == "seconds" else digits) for key in keys),
+            number_cell(split.split, 0),
+            *(
+                number_cell(getattr(split, key), 0 if "epoch" in key else 1 if key == "seconds" else digits)
+                for key in keys
+            ),
         ]
         for split in splits
     ]

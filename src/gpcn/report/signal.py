@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,11 +38,11 @@ class Leads:
 
 def signal_account(material: RunMaterial) -> dict[str, Any] | None:
     """Figures, a table and a sentence; `None` for models that have no such account."""
-    coefficients = [split["coefficients"] for split in material.result["splits"] if split["coefficients"] is not None]
+    coefficients = [split.coefficients for split in material.result.splits if split.coefficients is not None]
     figures = [_coefficients(coefficients, power_names(material.run))] if coefficients else []
-    mixes = [(split["split"], split["mix"]) for split in material.result["splits"] if split["mix"] is not None]
+    mixes = [(split.split, split.mix) for split in material.result.splits if split.mix is not None]
     figures += [_mixes(mixes)] if mixes else []
-    tested = any(any(split["metrics"]["test"]["support"]) for split in material.result["splits"])
+    tested = any(split.metrics["test"].size for split in material.result.splits)
     if not tested or material.graph is None or not can_be_explained(material.run):
         return {"figures": figures, "sentence": None, "table": None} if figures else None
     leads = _leads(material.run, material.graph)
@@ -106,7 +107,7 @@ def _by_class(leads: Leads, names: tuple[str, ...]) -> Figure:
     return Figure("The lead, class by class", about, data, layout, chart_height(len(names), 340))
 
 
-def _coefficients(splits: list[list[float | None]], powers: list[str] | None) -> Figure:
+def _coefficients(splits: Sequence[Sequence[float | None]], powers: list[str] | None) -> Figure:
     positions = range(len(splits[0]))
     dots: Trace = {
         "type": "scatter",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,10 +11,47 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.errors import DataError
+from gpcn.records.reading import Count, Number, decode
 from gpcn.tasks.calibration import calibration_error
 from gpcn.tasks.cross_entropy import CrossEntropyWithError, mean_cross_entropy
 from gpcn.tasks.metrics import find_metric, metric_names
 from gpcn.tasks.task import LossWithError, PartScores, Prediction, Task, Values
+
+
+class ClassScores(PartScores, frozen=True, kw_only=True):
+    """All measures of predicted classes; undefined is `None`.
+
+    Args:
+        accuracy: a share of one, as all that follow.
+        precision: by class, as all that follow.
+        confusion: how many nodes of a class (rows) were predicted as which (columns).
+    """
+
+    accuracy: Number | None
+    balanced_accuracy: Number | None
+    f1: Number | None
+    roc_auc: Number | None
+    average_precision: Number | None
+    log_loss: Number | None
+    macro_f1: Number | None
+    precision: tuple[Number | None, ...]
+    recall: tuple[Number | None, ...]
+    support: tuple[Count, ...]
+    confusion: tuple[tuple[Count, ...], ...]
+    calibration_error: Number | None
+
+    def __post_init__(self) -> None:
+        classes = len(self.support)
+        for name in ("precision", "recall", "confusion"):
+            if len(getattr(self, name)) != classes:
+                raise ValueError(f"{name} has {len(getattr(self, name))} entries; expected {classes}")
+        if any(len(row) != classes for row in self.confusion):
+            raise ValueError(f"confusion has rows of other lengths than {classes}")
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return sum(self.support)
 
 
 @dataclass(frozen=True)
@@ -33,6 +69,7 @@ class Classification(Task):
 
     name: ClassVar[str] = "classification"
     plain_metric: ClassVar[str] = "accuracy"
+    scores: ClassVar[type[PartScores]] = ClassScores
 
     def __post_init__(self) -> None:
         if self.num_classes == 2 and self.positive is None:
@@ -94,7 +131,7 @@ class Classification(Task):
         """Say how many classes there are on how many nodes."""
         return f"{np.unique(truth).size} class(es) on {truth.size} node(s)"
 
-    def evaluate(self, prediction: Prediction, truth: Values, metric: str) -> PartScores:
+    def evaluate(self, prediction: Prediction, truth: Values, metric: str) -> ClassScores:
         """Return all measures of probabilities `[n, C]` against classes `[n]`; undefined is `None`.
 
         `score` is by `metric`, in per cent (the log loss in nats); all others are shares of one.
@@ -107,24 +144,31 @@ class Classification(Task):
         present = (given + chosen) > 0
         f1 = 2 * hits[present] / (given + chosen)[present]
         value = shares[metric]
-        return {
-            "score": None if value is None else find_metric(metric).scale * value,
+        return ClassScores(
+            score=None if value is None else find_metric(metric).scale * value,
             **shares,
-            "macro_f1": float(f1.mean()) if f1.size else None,
-            "precision": [_share(h, p) for h, p in zip(hits, chosen, strict=True)],
-            "recall": [_share(h, g) for h, g in zip(hits, given, strict=True)],
-            "support": given.tolist(),
-            "confusion": confusion.tolist(),
-            "calibration_error": calibration_error(prediction, truth),
-        }
+            macro_f1=float(f1.mean()) if f1.size else None,
+            precision=tuple(_share(h, p) for h, p in zip(hits, chosen, strict=True)),
+            recall=tuple(_share(h, g) for h, g in zip(hits, given, strict=True)),
+            support=tuple(given.tolist()),
+            confusion=tuple(map(tuple, confusion.tolist())),
+            calibration_error=calibration_error(prediction, truth),
+        )
 
-    def baseline_score(self, train: Mapping[str, Any], part: Mapping[str, Any], metric: str) -> float | None:
+    def read_scores(self, payload: Any) -> ClassScores:
+        """Return what `evaluate` gave from plain data; `ValueError` where it is about other classes."""
+        scores = decode(payload, ClassScores)
+        if len(scores.support) != self.num_classes:
+            raise ValueError(f"support has {len(scores.support)} entries; expected {self.num_classes}")
+        return scores
+
+    def baseline_score(self, train: ClassScores, part: ClassScores, metric: str) -> float | None:
         """Return the score of who predicts the shares of the classes in training for every node.
 
         That is the accuracy of the majority class, 50 for ROC-AUC, the share of positives for average precision, one
         over the number of classes for balanced accuracy, and about the entropy of the class shares for the log loss.
         """
-        known, counts = np.array(train["support"]), np.array(part["support"])
+        known, counts = np.array(train.support), np.array(part.support)
         labels = np.repeat(np.arange(counts.size), counts)
         constant = np.broadcast_to(known / max(1, known.sum()), (labels.size, counts.size))
         return self.score(constant, labels, metric)

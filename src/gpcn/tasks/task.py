@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy.typing as npt
 import torch
+from msgspec import Struct
 from torch import Tensor
 
 from gpcn.errors import ConfigError, Option
+from gpcn.records.reading import Number, decode
 from gpcn.tasks.metrics import find_metric
 
 Values = npt.NDArray[Any]
 Prediction = npt.NDArray[Any]
-PartScores = dict[str, Any]
 LossWithError = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+class PartScores(Struct, frozen=True, kw_only=True):
+    """How good predictions are for the nodes of one part of a split; a task adds what else a reader wants to know.
+
+    Args:
+        score: by the graph's metric, in per cent or in units of its own; `None` where it is undefined.
+    """
+
+    score: Number | None
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        raise NotImplementedError
 
 
 class Task(ABC):
@@ -28,10 +44,12 @@ class Task(ABC):
     Attributes:
         name: what metrics and records call tasks of this kind.
         plain_metric: the one that is defined wherever an answer is known.
+        scores: the kind of record that `evaluate` gives.
     """
 
     name: ClassVar[str]
     plain_metric: ClassVar[str]
+    scores: ClassVar[type[PartScores]]
 
     @property
     @abstractmethod
@@ -98,7 +116,7 @@ class Task(ABC):
         """Return all measures of some nodes: the `score` by `metric`, and what else a reader wants to know."""
 
     @abstractmethod
-    def baseline_score(self, train: Mapping[str, Any], part: Mapping[str, Any], metric: str) -> float | None:
+    def baseline_score(self, train: Any, part: Any, metric: str) -> float | None:
         """Return the score on one part of who knows the answers in training and nothing else.
 
         Args:
@@ -106,6 +124,10 @@ class Task(ABC):
             part: the same for the nodes to judge.
             metric: the name of a metric.
         """
+
+    def read_scores(self, payload: Any) -> PartScores:
+        """Return what `evaluate` gave from plain data; `ValueError` where it is not of this task."""
+        return decode(payload, self.scores)
 
     def is_defined(self, truth: Values, metric: str) -> bool:
         """Whether nodes with these answers have a score at all."""

@@ -22,7 +22,8 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from gpcn.errors import CheckpointError, ConfigError, GpcnError, Option
 from gpcn.files.schema import count, number, optional
 from gpcn.files.sealed import write_sealed
-from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
+from gpcn.records import layout
+from gpcn.training.runs.folders import with_paths_beside
 from gpcn.tuning.lease import Lease, leased_study
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
 from gpcn.tuning.proposal import optuna_distributions
@@ -54,7 +55,7 @@ class Ledger:
         """A new study, or the one that is there if it is the same."""
         existing, source = None, header.graph.source
         source = None if source is None else with_paths_beside(source, folder)
-        file = folder / "study.json"
+        file = folder / layout.STUDY
         if file.exists():
             existing = read_study_header(folder)
             before, now = (replace(each, graph=replace(each.graph, source=None)) for each in (existing, header))
@@ -65,7 +66,7 @@ class Ledger:
                 )
             source = source or existing.graph.source
         wanted = replace(header, graph=replace(header.graph, source=source))
-        refuse_folder_of_other_kind(folder, "study.json")
+        layout.refuse_folder_of_other_kind(folder, "study")
         storage = open_storage(folder, url)
         if not file.exists() or wanted != existing:
             write_sealed(file, wanted, indent=1, new_folders=existing is None)
@@ -88,7 +89,7 @@ class Ledger:
     def read(cls, folder: Path, url: str | None = None) -> Ledger:
         """The study that is there, for who only reads: nothing is made where nothing is."""
         header = read_study_header(folder)
-        file = folder / "study.db" if url is None else sqlite_file(url)
+        file = folder / layout.STUDY_STORAGE if url is None else sqlite_file(url)
         if file is not None and not file.is_file():
             raise CheckpointError(
                 f"{folder} has no evaluations at {file}: it was not begun, or lives in another storage; name that with "

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from gpcn.errors import CheckpointError, ConfigError, Option
 from gpcn.files.atomic import replacing
+from gpcn.records import layout
 from gpcn.tuning.storage import storage_location
-
-FILE = "asked.json"
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,13 @@ class StudyRequest:
 
     def keep(self, folder: Path) -> None:
         """Write it beside the study."""
-        with replacing(folder / FILE) as stream:
+        with replacing(folder / layout.REQUEST) as stream:
             stream.write(json.dumps(asdict(self)).encode())
 
 
 def last_request(folder: Path) -> StudyRequest | None:
     """The last request for the study in `folder`; `None` where a program began the study."""
-    file = folder / FILE
+    file = folder / layout.REQUEST
     if not file.is_file():
         return None
     try:

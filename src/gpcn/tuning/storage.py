@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from gpcn.errors import CheckpointError, ConfigError, GpcnError
+from gpcn.records import layout
 from gpcn.utils.extras import how_to_install
 
 BEING_CREATED = re.compile(r"already exists|unique constraint|duplicate key|database is locked", re.IGNORECASE)
@@ -29,7 +30,7 @@ def open_storage(folder: Path, url: str | None) -> BaseStorage:
     if url is not None:  # a server's connections are few, and a search needs one for a moment now and then
         options = {"poolclass": NullPool}
     try:
-        return _open(url or f"sqlite:///{(folder / 'study.db').resolve()}", options)
+        return _open(url or f"sqlite:///{(folder / layout.STUDY_STORAGE).resolve()}", options)
     except ImportError as error:
         location = storage_location(folder, url)
         raise ConfigError(f"there is no driver for {location}; for PostgreSQL {how_to_install('postgres')}") from error
@@ -89,7 +90,7 @@ def sqlite_file(url: str) -> Path | None:
 def storage_location(folder: Path, url: str | None) -> str:
     """Where a study is, without what only its owner should see."""
     if url is None:
-        return str(folder / "study.db")
+        return str(folder / layout.STUDY_STORAGE)
     try:
         address = make_url(url)
     except (ArgumentError, ValueError):

@@ -15,6 +15,7 @@ from gpcn.errors import CheckpointError
 from gpcn.files.sealed import read_record
 from gpcn.graph import Graph
 from gpcn.nn.zoo.hyperparameters import Value
+from gpcn.records import layout
 from gpcn.records.reading import Count, encode
 from gpcn.tuning.schedule import Plan
 from gpcn.tuning.space import Space
@@ -82,7 +83,9 @@ def study_header(
 
 def read_study_header(folder: Path) -> StudyHeader:
     """Return what the study in `folder` is a study of."""
-    file = folder / "study.json"
+    file = folder / layout.STUDY
     if not file.is_file():
-        raise CheckpointError(f"{folder} is not a study: it has no study.json; expected a folder written by gpcn tune")
+        raise CheckpointError(
+            f"{folder} is not a study: it has no {layout.STUDY}; expected a folder written by gpcn tune"
+        )
     return read_record(file, StudyHeader, "it cannot be used")

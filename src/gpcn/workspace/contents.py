@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from gpcn.distributed.assembled_run import assemble_run
 from gpcn.errors import ConfigError
-from gpcn.training.runs.folders import runs_in
+from gpcn.records import layout
 from gpcn.training.runs.run import Run
 from gpcn.training.scores.compared_runs import ComparedRuns, read_comparison
 from gpcn.tuning.auto import members, read_choice, refitted
+from gpcn.tuning.auto.choice_record import AutoChoice
 
 Kind: TypeAlias = Literal["run", "comparison", "study", "auto"]
 
@@ -31,7 +32,7 @@ class Contents:
     kind: Kind
     judged: tuple[Run, ...] = ()
     predicting: tuple[Run, ...] = ()
-    choice: dict[str, Any] | None = None
+    choice: AutoChoice | None = None
     comparison: ComparedRuns | None = None
 
     @property
@@ -45,11 +46,12 @@ class Contents:
 
 def read_folder_contents(path: Path) -> Contents:
     """What `path` holds; a folder of no kind is refused as one that is no run."""
-    if (path / "auto.json").is_file():
+    kind = layout.kind_of(path)
+    if kind == "auto":
         return Contents("auto", tuple(members(path)), tuple(refitted(path)), choice=read_choice(path))
-    if (path / "study.json").is_file():
+    if kind == "study":
         return Contents("study")
-    if not (path / "config.json").is_file() and runs_in(path):
+    if kind == "comparison":
         comparison = read_comparison(path)
         best = (comparison.runs[comparison.best],)
         return Contents("comparison", best, best, comparison=comparison)

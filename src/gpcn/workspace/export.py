@@ -23,8 +23,8 @@ from gpcn.files.atomic import replacing, write_json
 from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.nn.exporting import ExportableModel, export
+from gpcn.records import layout
 from gpcn.training.predictions.fitted import Fitted
-from gpcn.training.runs.folders import refuse_folder_of_other_kind
 from gpcn.training.runs.run import Run
 from gpcn.workspace.folder import RunFolder
 
@@ -47,7 +47,7 @@ def export_folder(
     if format not in FORMATS:
         raise ConfigError(NO_ONNX if format == "onnx" else f"{Option('format')} is {format!r}; expected torch")
     target, loaded = Path(out), folder.graph_to_predict(graph, nodes)
-    refuse_folder_of_other_kind(target)
+    layout.refuse_folder_of_other_kind(target)
     counts = Counter(run.path for run in folder.runs)
     distinct = list({run.path: run for run in folder.runs}.values())
     for run in distinct:

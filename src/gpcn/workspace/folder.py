@@ -13,6 +13,7 @@ from gpcn.data.object_storage import local_copy
 from gpcn.errors import ConfigError, Option
 from gpcn.explanation import explain_average, explain_class
 from gpcn.graph import Graph
+from gpcn.records.reading import encode
 from gpcn.training.predictions import prediction
 from gpcn.training.predictions import threshold as thresholds
 from gpcn.training.predictions.drift import measure_drift
@@ -93,7 +94,7 @@ class RunFolder:
     def models(self) -> tuple[str, ...]:
         """The models of a comparison, best first; the distinct models of any other folder."""
         if self._contents.comparison is not None:
-            return tuple(row["model"] for row in self._contents.comparison.table["models"] if not row["reference"])
+            return tuple(row.model for row in self._contents.comparison.table.models if not row.reference)
         if self.kind == "study":
             return tuple(self._study.space.models)
         return tuple(dict.fromkeys(run.config.model for run in self.runs))
@@ -218,7 +219,7 @@ class RunFolder:
         if self.kind != "auto":
             explanation.explained_split(self.runs[0], split)
 
-    def evaluate(self, split: int | None = None) -> dict[str, Any]:
+    def evaluate(self, split: int | None = None) -> Any:
         """Scores: without a `split` the summary over splits, of a comparison its table, of a study its best.
 
         With one, all measures (`tasks.classification.Classification.evaluate`) of its `train`, `val` and `test` nodes.
@@ -260,7 +261,7 @@ class RunFolder:
         return RunFolder(out, graph=self._given, nodes=self._given_nodes, mirror=self._mirror)
 
     def __repr__(self) -> str:
-        summary = self._summary()
+        summary = encode(self._summary())
         name, metric = summary["graph"], summary["metric"]
         if self.kind == "study":
             return f"RunFolder({str(self.path)!r}: study of {summary['configurations']} configurations on {name})"
@@ -272,7 +273,7 @@ class RunFolder:
         score = "no score" if mean is None else f"{mean:.2f}" + ("" if spread is None else f" ± {spread:.2f}")
         return f"RunFolder({str(self.path)!r}: {what} on {name}, {metric} {score} on test nodes)"
 
-    def _summary(self) -> dict[str, Any]:
+    def _summary(self) -> Any:
         if self.kind == "study":
             study = self._study
             from gpcn.tuning.summary import describe_study

@@ -19,9 +19,8 @@ from gpcn.data.split_plan import SplitPlan, default_split_plan
 from gpcn.data.tables.columns import Columns
 from gpcn.errors import ConfigError, GpcnError
 from gpcn.graph import Graph
+from gpcn.records import layout
 from gpcn.tasks.metrics import metric_names
-
-GRAPH_FILE = "graph.npz"
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def prepare(
 
 def keep_graph(graph: Graph, folder: Path) -> GraphSource:
     """Keep a graph that came from no file in `folder`, and say where; another one that is there is refused."""
-    file = folder / GRAPH_FILE
+    file = folder / layout.GRAPH
     if file.exists():
         try:
             same = native.read(file).equals(graph)

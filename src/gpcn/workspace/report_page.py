@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpcn.errors import ConfigError, Option
-from gpcn.training.runs.folders import is_run, runs_in
+from gpcn.records import layout
 from gpcn.workspace.folder import open_run
 
 
@@ -58,6 +58,4 @@ def write_report_page(
 
 def _holds_a_run(path: Path) -> bool:
     """A run, a comparison or a choice of `auto`; a study has no models, a graph or a document neither."""
-    return not (path / "study.json").is_file() and (
-        is_run(path) or (path / "auto.json").is_file() or bool(runs_in(path))
-    )
+    return layout.kind_of(path) in ("run", "comparison", "auto")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+from gpcn.tasks.task import PartScores
 from gpcn.training.runs.run import Run
 from gpcn.utils.types import ROLES
 
 
-def folder_scores_on_split(judged: Sequence[Run], split: int, graph: Callable[[], Graph], path: Path) -> dict[str, Any]:
+def folder_scores_on_split(
+    judged: Sequence[Run], split: int, graph: Callable[[], Graph], path: Path
+) -> dict[str, PartScores]:
     """Measures of the `train`, `val` and `test` nodes of `split`, of a run or of the average of several.
 
     A run has kept its own; for an average the `graph` is loaded, which must be the one that `path` was trained on.
@@ -24,7 +26,7 @@ def folder_scores_on_split(judged: Sequence[Run], split: int, graph: Callable[[]
         if outcome is None:
             finished = ", ".join(map(str, judged[0].finished()))
             raise ConfigError(f"split {split} of {judged[0].path} is not finished; finished: {finished}")
-        return dict(outcome["result"]["metrics"])
+        return outcome.result.metrics
     current, likely = graph(), np.mean([run.predictions(split) for run in judged], axis=0)
     if current.fingerprint() != judged[0].graph.fingerprint:
         raise ConfigError(f"{current.name} has changed since {path} was trained, so it cannot judge; train again")

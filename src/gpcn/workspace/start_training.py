@@ -15,8 +15,8 @@ from gpcn.data.tables.columns import Columns
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn import zoo
+from gpcn.records import layout
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs.folders import refuse_folder_of_other_kind
 from gpcn.training.runs.training import train as train_run
 from gpcn.training.scores.model_comparison import train_models
 from gpcn.training.settle import settle
@@ -66,7 +66,7 @@ def train(
         raise ConfigError(f"config is {config!r:.80}; expected a model's name, or a TrainConfig")
     folder = Path(tempfile.mkdtemp(prefix="gpcn-train-")) if out is None else Path(out)
     with _removed_on_failure(folder, temporary=out is None):
-        refuse_folder_of_other_kind(folder, "config.json")
+        layout.refuse_folder_of_other_kind(folder, "run")
         prepared = prepare(graph, plan, metric, chosen.seed, nodes=nodes, columns=columns, mirror=mirror)
         prepared = prepared.kept_in(folder)
         train_run(
@@ -118,7 +118,7 @@ def compare(
     """
     folder = Path(tempfile.mkdtemp(prefix="gpcn-compare-")) if out is None else Path(out)
     with _removed_on_failure(folder, temporary=out is None):
-        refuse_folder_of_other_kind(folder)
+        layout.refuse_folder_of_other_kind(folder)
         prepared = prepare(graph, plan, metric, seed, nodes=nodes, columns=columns, mirror=mirror).kept_in(folder)
         loaded, source = prepared.graph, prepared.source
         train_models(
@@ -175,7 +175,7 @@ def auto(
     entries = None if portfolio is None else read_portfolio(Path(portfolio))
     folder = Path(tempfile.mkdtemp(prefix="gpcn-auto-")) if out is None else Path(out)
     with _removed_on_failure(folder, temporary=out is None):
-        refuse_folder_of_other_kind(folder, "auto.json")
+        layout.refuse_folder_of_other_kind(folder, "auto")
         prepared = prepare(graph, plan, metric, seed, nodes=nodes, columns=columns, mirror=mirror).kept_in(folder)
         loaded, source = prepared.graph, prepared.source
         executor: SearchExecutor = (

@@ -20,7 +20,7 @@ from gpcn import GPCNClassifier, Graph, save, synthesize
 from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.explanation import can_be_explained, explain_average
 from gpcn.training.predictions.prediction import vote
-from gpcn.tuning.auto import auto, members, predictions, refitted
+from gpcn.tuning.auto import auto, members, refitted
 from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.executors import serial_executor
 from gpcn.workspace.folder import open_run
@@ -34,29 +34,29 @@ def test_it_says_what_it_tried_and_why(chosen: Chosen) -> None:
     _, result, said = chosen
     assert said[0].startswith("auto on synthetic") and "validation nodes of split 0" in said[0]
     assert [text for text in said if text.startswith("tried: majority")]
-    assert set(result["why"]) <= set(said)
-    assert any(text.startswith("chosen: ") for text in result["why"])
-    assert any(text.startswith("expected on test nodes") for text in result["why"])
-    assert {row["model"] for row in result["tried"]} >= {"logistic", "link", "multi-gpcn", "gpcn"}
-    assert result["expected"]["low"] < result["expected"]["score"] < result["expected"]["high"]
-    assert result["above_majority"]
+    assert set(result.why) <= set(said)
+    assert any(text.startswith("chosen: ") for text in result.why)
+    assert any(text.startswith("expected on test nodes") for text in result.why)
+    assert {row.model for row in result.tried} >= {"logistic", "link", "multi-gpcn", "gpcn"}
+    assert result.expected.low < result.expected.score < result.expected.high
+    assert result.above_majority
 
 
 def test_it_is_never_below_anything_it_has_seen(chosen: Chosen) -> None:
     _, result, _ = chosen
-    assert result["judged"] >= max(row["score"] for row in result["tried"]) - 1e-9
-    assert result["judged"] >= result["best_single"] - 1e-9
+    assert result.judged >= max(row.score for row in result.tried) - 1e-9
+    assert result.judged >= result.best_single - 1e-9
 
 
 def test_what_it_reports_is_what_its_members_predict(ring: Graph, chosen: Chosen) -> None:
     folder, result, _ = chosen
     runs = members(folder)
-    likely = np.mean([predictions(run, 0) for run in runs], axis=0)
+    likely = np.mean([run.predictions(0) for run in runs], axis=0)
     test = ring.splits[0].test
-    assert result["test_mean"] == pytest.approx(100 * (likely[test].argmax(1) == ring.labels[test]).mean())
+    assert result.test_mean == pytest.approx(100 * (likely[test].argmax(1) == ring.labels[test]).mean())
     assert 1 <= len(runs) <= 8
     stored = json.loads((folder / "auto.json").read_text())
-    assert stored["members"] == result["members"] == [run.path.name for run in runs]
+    assert stored["members"] == list(result.members) == [run.path.name for run in runs]
     np.testing.assert_allclose(vote(runs, ring).probabilities, likely, atol=1e-5)
 
 
@@ -68,7 +68,7 @@ def test_predictions_on_a_graph_given_anew_average_the_members(ring: Graph, chos
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
     rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
-    likely = np.mean([predictions(run, 0) for run in members(folder)], axis=0)
+    likely = np.mean([run.predictions(0) for run in members(folder)], axis=0)
     names = ring.label_names or ()
     assert [row["predicted"] for row in rows] == [names[best] for best in likely.argmax(1)]
 
@@ -86,9 +86,9 @@ def test_the_same_call_goes_on_and_loses_nothing(
         ring, serial_executor(ring), out=tmp_path / "again", seconds=2, splits=[0], portfolio=PORTFOLIO, log=said.append
     )
     assert any("were tried before" in text for text in said)
-    assert after["judged"] >= after["best_single"] >= before["best_single"]  # an average may be found not to pay
-    earlier = {row["number"]: row["first_score"] for row in before["tried"]}
-    later = {row["number"]: row["first_score"] for row in after["tried"]}
+    assert after.judged >= after.best_single >= before.best_single  # an average may be found not to pay
+    earlier = {row.number: row.first_score for row in before.tried}
+    later = {row.number: row.first_score for row in after.tried}
     assert earlier.keys() <= later.keys()
 
 
@@ -98,10 +98,10 @@ def test_a_slow_model_does_not_eat_the_budget(ring: Graph, virtual: Callable[...
     start = clock.now
     result = auto(ring, serial_executor(ring), out=tmp_path, seconds=60, splits=[0], portfolio=PORTFOLIO)
     assert clock.now - start <= 66
-    assert result["judged"] >= max(row["score"] for row in result["tried"]) - 1e-9
-    assert len(result["tried"]) >= 3
-    assert any("budget of 60 s was too small" in text and "would do" in text for text in result["warnings"])
-    assert result["skipped"]
+    assert result.judged >= max(row.score for row in result.tried) - 1e-9
+    assert len(result.tried) >= 3
+    assert any("budget of 60 s was too small" in text and "would do" in text for text in result.warnings)
+    assert result.skipped
 
 
 def test_the_portfolio_comes_before_a_second_look_at_the_best(virtual: Callable[..., Clock], tmp_path: Path) -> None:
@@ -122,18 +122,18 @@ def test_the_portfolio_comes_before_a_second_look_at_the_best(virtual: Callable[
 def test_even_one_second_gives_something(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(lambda model: 5.0)
     result = auto(ring, serial_executor(ring), out=tmp_path, seconds=1, splits=[0], portfolio=PORTFOLIO)
-    assert result["chosen"] == "majority alone"
-    assert not result["above_majority"]
-    assert any("not clearly above" in text for text in result["warnings"])
-    assert any("too small" in text for text in result["warnings"])
+    assert result.chosen == "majority alone"
+    assert not result.above_majority
+    assert any("not clearly above" in text for text in result.warnings)
+    assert any("too small" in text for text in result.warnings)
 
 
 def test_several_splits_have_the_same_members(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(even)
     result = auto(ring, serial_executor(ring), out=tmp_path, seconds=8, portfolio=PORTFOLIO)
-    assert [split["split"] for split in result["splits"]] == [0, 1]
+    assert [split.split for split in result.splits] == [0, 1]
     assert all(run.finished() == [0, 1] for run in members(tmp_path))
-    assert result["test_std"] is not None
+    assert result.test_std is not None
 
 
 def test_few_labels_are_cross_validated_without_test_nodes(
@@ -148,11 +148,11 @@ def test_few_labels_are_cross_validated_without_test_nodes(
         graph = replace(tiny, labels=labels)
         results.append(auto(graph, serial_executor(graph), out=tmp_path / name, seconds=15, portfolio=SHORTEST))
     first, second = results
-    assert first["judged_by"] == "cross-validation"
-    assert first["members"] == second["members"]
-    assert first["judged"] == second["judged"]
-    assert first["expected"] == second["expected"]
-    assert first["test_mean"] != second["test_mean"]
+    assert first.judged_by == "cross-validation"
+    assert first.members == second.members
+    assert first.judged == second.judged
+    assert first.expected == second.expected
+    assert first.test_mean != second.test_mean
 
 
 def test_without_time_for_folds_what_was_measured_counts(
@@ -162,8 +162,8 @@ def test_without_time_for_folds_what_was_measured_counts(
     costs = iter([0.1] * 40)
     virtual(lambda model: next(costs, 30.0))
     result = auto(tiny, serial_executor(tiny), out=tmp_path, seconds=20, portfolio=SHORTEST)
-    assert result["judged_by"] in ("validation nodes", "cross-validation")
-    assert result["tried"]
+    assert result.judged_by in ("validation nodes", "cross-validation")
+    assert result.tried
 
 
 def test_it_ends_before_chance_decides(tiny: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_it_ends_before_chance_decides(tiny: Graph, virtual: Callable[..., Clock
     before, said = clock.now, []
     result = auto(tiny, serial_executor(tiny), out=tmp_path, seconds=3000, portfolio=SHORTEST, log=said.append)
     judged = tiny.splits[0].train.size + tiny.splits[0].val.size  # each held out once
-    assert result["judged_by"] == "cross-validation"
-    assert result["configurations"] == round(0.7 * judged)
+    assert result.judged_by == "cross-validation"
+    assert result.configurations == round(0.7 * judged)
     assert any("more would win by chance" in text for text in said)
     assert clock.now - before < 3000
 
@@ -183,8 +183,8 @@ def test_what_was_spent_before_counts(ring: Graph, virtual: Callable[..., Clock]
     before = clock.now
     result = auto(ring, serial_executor(ring), out=tmp_path, seconds=9, spent=5, splits=[0], portfolio=PORTFOLIO)
     assert clock.now - before <= 1.1 * 9 - 5
-    assert result["seconds"] == pytest.approx(clock.now - before + 5)
-    assert result["budget"] == 9
+    assert result.seconds == pytest.approx(clock.now - before + 5)
+    assert result.budget == 9
 
 
 def test_all_of_the_budget_may_be_spent_before(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
@@ -193,10 +193,9 @@ def test_all_of_the_budget_may_be_spent_before(ring: Graph, virtual: Callable[..
     before = clock.now
     result = auto(ring, serial_executor(ring), out=tmp_path, seconds=9, spent=30, splits=[0], portfolio=PORTFOLIO)
     assert clock.now - before == pytest.approx(even("label-propagation"))
-    assert result["chosen"] == "majority alone"
+    assert result.chosen == "majority alone"
     assert any(
-        "it took 31 s instead of 9 s, of which 30 s went to importing and reading" in text
-        for text in result["warnings"]
+        "it took 31 s instead of 9 s, of which 30 s went to importing and reading" in text for text in result.warnings
     )
 
 
@@ -215,7 +214,7 @@ def test_a_budget_is_named_to_the_second(
 ) -> None:
     virtual(lambda model: seconds / 6)
     result = auto(ring, serial_executor(ring), out=tmp_path, seconds=seconds, splits=[0], portfolio=PORTFOLIO)
-    assert any(f"budget of {words} was too small" in text for text in result["warnings"])
+    assert any(f"budget of {words} was too small" in text for text in result.warnings)
 
 
 def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
@@ -223,11 +222,11 @@ def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., 
     options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO}
     plain = auto(ring, serial_executor(ring), out=tmp_path / "plain", seconds=6, **options)
     result = auto(ring, serial_executor(ring), out=tmp_path / "refit", seconds=6, refit=True, **options)
-    assert result["refitted"] and not plain["refitted"]
-    honest = np.mean([predictions(run, 0) for run in members(tmp_path / "refit")], axis=0)
+    assert result.refitted and not plain.refitted
+    honest = np.mean([run.predictions(0) for run in members(tmp_path / "refit")], axis=0)
     val, test = ring.splits[0].val, ring.splits[0].test
-    assert result["test_mean"] == pytest.approx(100 * (honest[test].argmax(1) == ring.labels[test]).mean())
-    final = np.mean([predictions(run, 0) for run in refitted(tmp_path / "refit")], axis=0)
+    assert result.test_mean == pytest.approx(100 * (honest[test].argmax(1) == ring.labels[test]).mean())
+    final = np.mean([run.predictions(0) for run in refitted(tmp_path / "refit")], axis=0)
     assert (final[val].argmax(1) == ring.labels[val]).mean() >= (honest[val].argmax(1) == ring.labels[val]).mean()
     assert not np.allclose(final, honest)
     assert [run.path for run in refitted(tmp_path / "plain")] == [run.path for run in members(tmp_path / "plain")]
@@ -243,11 +242,11 @@ def test_refitting_keeps_the_budget_and_goes_on(
     monkeypatch.setattr("gpcn.tuning.auto.driver.OVERTIME", 0.5)
     result = auto(ring, serial_executor(ring), seconds=6, **options)
     assert clock.now <= ended
-    assert not result["refitted"] and any("no time to refit" in text for text in result["warnings"])
+    assert not result.refitted and any("no time to refit" in text for text in result.warnings)
     assert [run.path for run in refitted(tmp_path)] == [run.path for run in members(tmp_path)]
     monkeypatch.setattr("gpcn.tuning.auto.driver.OVERTIME", 10.0)
     result = auto(ring, serial_executor(ring), seconds=6, **options)
-    assert result["refitted_members"] == list(dict.fromkeys(result["members"]))
+    assert result.refitted_members == tuple(dict.fromkeys(result.members))
     assert {run.path.parent.name for run in refitted(tmp_path)} == {"refitted"}
 
 
@@ -281,8 +280,8 @@ def test_what_cannot_be_decomposed_is_said(ring: Graph, virtual: Callable[..., C
 def test_the_estimator_says_why_and_predicts_probabilities(ring: Graph) -> None:
     nodes = ring.labelled
     model = GPCNClassifier("auto", graph=ring, budget=10, random_state=1).fit(nodes[:400], ring.labels[nodes[:400]])
-    assert model.auto_["why"]
-    assert model.auto_["judged"] >= max(row["score"] or -math.inf for row in model.auto_["tried"]) - 1e-9
+    assert model.auto_.why
+    assert model.auto_.judged >= max(row.score or -math.inf for row in model.auto_.tried) - 1e-9
     np.testing.assert_allclose(model.predict_proba(nodes).sum(1), 1)
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gpcn.records.reading import encode
 from gpcn.utils.text import printable_text
 
 LONGEST = 4000  # characters of an error; somebody may name a file of megabytes
@@ -29,7 +30,7 @@ show_error: ContextVar[Callable[[str], None]] = ContextVar("show_error", default
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout; NaN never appears."""
-    typer.echo(json.dumps(document, indent=2, allow_nan=False))
+    typer.echo(json.dumps(encode(document), indent=2, allow_nan=False))
 
 
 class PipeConsole(Console):

@@ -99,8 +99,8 @@ def train_parts(
             timeout=cluster.timeout,
             progress=_all_of(listeners),
         )
-    for split in result["splits"]:
-        log(f"split {split['split']}: test {split['test']:.4f}, val {split['val']:.4f} after {split['epochs']} epochs")
+    for split in result.splits:
+        log(f"split {split.split}: test {split.test:.4f}, val {split.val:.4f} after {split.epochs} epochs")
     log(f"kept in {where}")
     if json:
         print_json(result)

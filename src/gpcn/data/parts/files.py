@@ -15,8 +15,8 @@ from gpcn.data.parts.manifest import ADVICE
 from gpcn.errors import CheckpointError
 from gpcn.files.atomic import replacing
 from gpcn.files.sealed import check_file, file_digest, read_record, write_sealed
+from gpcn.records import layout
 
-FILE = "part.json"
 BATCH = 1 << 20  # rows
 
 
@@ -43,7 +43,7 @@ def write_part_table(file: Path, table: pa.Table) -> None:
 def seal_part(folder: Path, names: list[str], owner: str) -> dict[str, str]:
     """Say that the files `names` in `folder` are all there are; the checksum of each."""
     digests = {name: file_digest(folder / name) for name in names}
-    write_sealed(folder / FILE, PartRecord(owner, digests))
+    write_sealed(folder / layout.PART, PartRecord(owner, digests))
     return digests
 
 
@@ -60,10 +60,10 @@ def finished_part(folder: Path, owner: str) -> dict[str, str] | None:
 
 def part_digests(folder: Path, owner: str) -> dict[str, str] | None:
     """The checksums of the files of a part, where it says that it is `owner`'s."""
-    if not (folder / FILE).is_file():
+    if not (folder / layout.PART).is_file():
         return None
     try:
-        record = read_record(folder / FILE, PartRecord, ADVICE)
+        record = read_record(folder / layout.PART, PartRecord, ADVICE)
     except CheckpointError:
         return None
     return record.files if record.owner == owner else None

@@ -16,11 +16,11 @@ from msgspec import Struct, field
 from gpcn.data.graph_record import GraphRecord
 from gpcn.errors import CheckpointError, DataError
 from gpcn.files.sealed import read_record, write_sealed
+from gpcn.records import layout
 from gpcn.records.reading import Count
 from gpcn.utils.types import IntVector
 
 LAYOUT: Literal[1] = 1
-FILE = "manifest.json"
 ADVICE = "write it again with gpcn shard"
 
 
@@ -78,15 +78,15 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
     def write(self, folder: Path) -> None:
         """Say that the graph in `folder` is complete."""
-        write_sealed(folder / FILE, self, indent=1)
+        write_sealed(folder / layout.MANIFEST, self, indent=1)
 
     @classmethod
     def read(cls, folder: str | Path) -> Manifest:
         """Return the manifest in `folder`."""
-        file = Path(folder) / FILE
+        file = Path(folder) / layout.MANIFEST
         if not file.is_file():
             hint = "it was not finished, so run the same gpcn shard command again" if _begun(file.parent) else ADVICE
-            raise DataError(f"{folder} is no graph in parts: it has no {FILE}; {hint}")
+            raise DataError(f"{folder} is no graph in parts: it has no {layout.MANIFEST}; {hint}")
         return read_record(file, cls, ADVICE)
 
     def folder(self, root: Path, part: int) -> Path:
@@ -98,15 +98,10 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return folder
 
 
-def is_sharded(path: str | Path) -> bool:
-    """Whether a folder holds a graph in parts."""
-    return (Path(path) / FILE).is_file() and any(Path(path).glob("part-*"))
-
-
 def part_folder(root: Path, part: int) -> Path:
     """Where part `part` lies."""
-    return root / f"part-{part:04d}"
+    return root / layout.part_name(part)
 
 
 def _begun(folder: Path) -> bool:
-    return any(folder.glob("part-*/part.json"))
+    return any(folder.glob(f"part-*/{layout.PART}"))

@@ -23,9 +23,10 @@ from gpcn.distributed.run_files import RunFiles, fetch_parts_manifest, run_files
 from gpcn.errors import ConfigError, Option, TrainingError
 from gpcn.exec.ray_connection import connect_to_ray, load_ray
 from gpcn.files.locking import locked_folder
-from gpcn.files.sealed import FORMAT, write_sealed
+from gpcn.records import layout
 from gpcn.training.config import TrainConfig
 from gpcn.training.progress import Listener
+from gpcn.training.runs.results import RunResult
 
 WAIT = 60.0  # seconds for the machines of a cluster to come
 TIMEOUT = 300.0
@@ -45,7 +46,7 @@ def train_on_cluster(
     timeout: float = TIMEOUT,
     wait: float = WAIT,
     progress: Listener | None = None,
-) -> dict[str, Any]:
+) -> RunResult:
     """Train `config` on a graph in parts, one worker per part, and summarize as `gpcn.train` does.
 
     Args:
@@ -88,8 +89,8 @@ def train_on_cluster(
             with watched_progress(files, progress):
                 _fit(files, settings, manifest.parts, address, retries, timeout, wait)
             files.prepare(range(manifest.splits))
-        write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
-        files.publish(path / "result.json")
+        run.keep_result()
+        files.publish(path / layout.RESULT)
         result = run.result(numbers)
     files.discard()
     return result

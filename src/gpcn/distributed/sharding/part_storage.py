@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpcn.data.object_storage import RemoteFolder, remote_url, url_cache_folder
-from gpcn.data.parts import files as part_files
 from gpcn.data.parts.files import finished_part, part_digests
-from gpcn.data.parts.manifest import FILE, Manifest, part_folder
+from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.errors import ConfigError, Option
 from gpcn.files.locking import locked_folder
+from gpcn.records import layout
 
 Progress = Callable[[int, int], None]
 """Called with how many parts are written, and of how many."""
@@ -30,7 +30,7 @@ class PartStorage:
         """Keep others out, and say that the graph is not complete (any more)."""
         _refuse_foreign((file.name for file in self.folder.glob("*")), str(self.folder))
         with locked_folder(self.folder):
-            (self.folder / FILE).unlink(missing_ok=True)
+            (self.folder / layout.MANIFEST).unlink(missing_ok=True)
             yield
 
     def finished(self, number: int, owner: str) -> dict[str, str] | None:
@@ -82,19 +82,19 @@ class RemotePartStorage(PartStorage):
         self.stored = self.remote.names()
         _refuse_foreign((name.split("/")[0] for name in self.stored), self.remote.url)
         with locked_folder(self.folder):
-            self.remote.delete([FILE])
+            self.remote.delete([layout.MANIFEST])
             yield
             for folder in self.folder.glob("part-*"):
                 shutil.rmtree(folder)
-            (self.folder / FILE).unlink(missing_ok=True)
+            (self.folder / layout.MANIFEST).unlink(missing_ok=True)
 
     def finished(self, number: int, owner: str) -> dict[str, str] | None:
         """As of a folder; storage keeps what it has whole, so that only the names are compared."""
         name = part_folder(self.folder, number).name
         shutil.rmtree(self.folder / name, ignore_errors=True)
-        if f"{name}/{part_files.FILE}" not in self.stored:
+        if f"{name}/{layout.PART}" not in self.stored:
             return None
-        self.remote.fetch(self.folder, [f"{name}/{part_files.FILE}"])
+        self.remote.fetch(self.folder, [f"{name}/{layout.PART}"])
         digests = part_digests(self.folder / name, owner)
         complete = digests is not None and all(f"{name}/{file}" in self.stored for file in digests)
         return digests if complete else None
@@ -102,7 +102,7 @@ class RemotePartStorage(PartStorage):
     def keep(self, number: int) -> None:
         """Store the part, what says that it is whole last."""
         name = part_folder(self.folder, number).name
-        self.remote.delete([f"{name}/{part_files.FILE}"])
+        self.remote.delete([f"{name}/{layout.PART}"])
         self.remote.publish(self.folder, name)
         written = {f"{name}/{file.name}" for file in (self.folder / name).iterdir()}
         self.remote.delete([other for other in self.stored if other.startswith(f"{name}/") and other not in written])
@@ -111,7 +111,7 @@ class RemotePartStorage(PartStorage):
     def finish(self, manifest: Manifest) -> None:
         """As of a folder."""
         manifest.write(self.folder)
-        self.remote.publish(self.folder, FILE)
+        self.remote.publish(self.folder, layout.MANIFEST)
         self.remote.delete([name for name in self.stored if _is_other(name.split("/")[0], manifest.parts)])
 
 
@@ -123,7 +123,7 @@ def part_storage(out: str | Path) -> PartStorage:
 
 def _refuse_foreign(names: Iterable[str], where: str) -> None:
     """Refuse a folder with anything that is no graph in parts."""
-    others = [name for name in names if name != FILE and not re.fullmatch(r"part-\d+|\..*", name)]
+    others = [name for name in names if name != layout.MANIFEST and not re.fullmatch(r"part-\d+|\..*", name)]
     if others:
         raise ConfigError(f"{where} holds something else, such as {others[0]}; choose another {Option('out')}")
 

@@ -1,4 +1,4 @@
-"""What a folder already holds, so that nothing of another kind is written into it; and paths that survive a move."""
+"""Paths of a graph's files that survive a move of the folder that names them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,6 @@ from msgspec.structs import replace
 
 from gpcn.data.graph_record import GraphSource
 from gpcn.data.object_storage import remote_url
-from gpcn.errors import ConfigError, Option
-
-KINDS = {
-    "config.json": "a run",
-    "study.json": "a study",
-    "auto.json": "what auto chose",
-    "study/study.json": "what auto searched",
-}
-
-
-def refuse_folder_of_other_kind(folder: Path, *allowed: str) -> None:
-    """Refuse a folder that holds something else than what has one of the files `allowed`."""
-    for file, kind in KINDS.items():
-        if file not in allowed and (folder / file).exists():
-            raise ConfigError(f"{folder} holds {kind}; choose another {Option('out')}")
-
-
-def is_run(folder: Path) -> bool:
-    """Whether `folder` is a run."""
-    return (folder / "config.json").is_file()
-
-
-def runs_in(folder: Path) -> list[Path]:
-    """The runs that are right inside `folder`, by name."""
-    return sorted(inner for inner in folder.iterdir() if is_run(inner)) if folder.is_dir() else []
 
 
 def with_paths_beside(source: GraphSource, folder: Path) -> GraphSource:

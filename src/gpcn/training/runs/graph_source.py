@@ -14,10 +14,10 @@ from gpcn.data.graph_record import GraphIdentity, GraphRecord, GraphSource
 from gpcn.data.interop import from_frames
 from gpcn.data.load import load
 from gpcn.data.object_storage import local_copy, remote_url
-from gpcn.data.parts.manifest import is_sharded
 from gpcn.data.tables.columns import Columns
 from gpcn.errors import ConfigError
 from gpcn.graph import Graph
+from gpcn.records import layout
 from gpcn.training.runs.folders import lies_beside, with_resolved_paths
 from gpcn.training.runs.run import Run
 
@@ -59,7 +59,7 @@ def reload_graph(
         nodes = nodes or (Path(source.nodes) if source.nodes else None)
     path = graph if remote_url(graph) is None else str(local_copy(graph))
     columns = _columns(source, unknown)
-    if path.endswith(".npz") or not Path(path).exists() or is_sharded(path):
+    if path.endswith(".npz") or not Path(path).exists() or layout.kind_of(Path(path)) == "parts":
         columns = Columns(structure=columns.structure, unknown=unknown or "error")
     preparation = record.preparation if isinstance(record, GraphRecord) else None
     loaded = load(

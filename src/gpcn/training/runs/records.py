@@ -19,6 +19,11 @@ class ConfigRecord(Struct, frozen=True):
     training: dict[str, Value]
     seed: int
 
+    @classmethod
+    def of(cls, config: TrainConfig) -> ConfigRecord:
+        """Return `config` as plain data."""
+        return cls(config.model, dict(config.hyperparameters), dict(config.training), config.seed)
+
     def settled(self) -> TrainConfig:
         """Return the configuration, checked."""
         return TrainConfig(

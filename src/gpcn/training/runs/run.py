@@ -13,11 +13,9 @@ Running the same configuration again finishes what is missing and repeats nothin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +24,14 @@ from gpcn.data.archives import read_npz
 from gpcn.data.graph_record import GraphRecord
 from gpcn.data.packed_text import read_node_ids
 from gpcn.errors import CheckpointError, GpcnError
-from gpcn.files.sealed import check_file, read_record
+from gpcn.files.sealed import check_file, read_record, write_sealed
+from gpcn.records import layout
 from gpcn.tasks.classification import Classification
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 from gpcn.training.runs.records import RunRecord
-from gpcn.training.runs.split_run import read_split_outcome, split_key
-from gpcn.training.scores.evaluation import summarize
+from gpcn.training.runs.results import RunResult, SplitRecord
+from gpcn.training.runs.split_run import read_split_record, split_key
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,10 @@ class Run:
     def open(cls, path: str | Path) -> Run:
         """The run at `path`."""
         path = Path(path)
-        file = path / "config.json"
+        file = path / layout.RUN
         if not file.is_file():
             raise CheckpointError(
-                f"{path} is not a run: it has no config.json; expected a folder written by gpcn train"
+                f"{path} is not a run: it has no {layout.RUN}; expected a folder written by gpcn train"
             )
         record = read_record(file, RunRecord, "it cannot be used")
         try:
@@ -68,7 +67,7 @@ class Run:
 
     def folder(self, number: int) -> Path:
         """Where split `number` lives."""
-        return self.path / f"split-{number:02d}"
+        return self.path / layout.split_name(number)
 
     def key(self, number: int) -> str:
         """Whom the files of split `number` must belong to."""
@@ -76,29 +75,30 @@ class Run:
 
     def finished(self) -> list[int]:
         """The splits with a result."""
-        names = [file.parent.name for file in self.path.glob("split-*/result.json")]
-        return sorted(int(name[6:]) for name in names if re.fullmatch(r"split-\d{2,}", name))
+        return list(layout.finished_splits(self.path))
 
-    def result(self, only: Sequence[int] | None = None) -> dict[str, Any]:
-        """The summary over all finished splits, or over some."""
+    def result(self, only: Sequence[int] | None = None) -> RunResult:
+        """Return the summary over all finished splits, or over some."""
         chosen = self.finished() if only is None else only
         outcomes = [self.outcome(number) for number in chosen]
-        return summarize_run(
-            self.config, self.graph, [outcome["result"] for outcome in outcomes if outcome is not None]
-        )
+        results = [outcome.result for outcome in outcomes if outcome is not None]
+        return RunResult.of(self.config, self.graph.name, self.graph.metric, results)
 
-    def outcome(self, number: int) -> dict[str, Any] | None:
-        """What split `number` says of itself, checked: its `result`, and the checksums of its `files`."""
-        outcome = read_split_outcome(self.folder(number), self.key(number))
+    def outcome(self, number: int) -> SplitRecord | None:
+        """Return what split `number` says of itself, checked; `None` where it is not finished."""
+        outcome = read_split_record(self.folder(number), self.key(number), self.task())
         if outcome is None:
             return None
-        classes = len(outcome["result"]["metrics"]["test"]["support"])
-        if outcome["result"]["split"] != number or classes != self.graph.classes:
+        if outcome.result.split != number:
             raise CheckpointError(
-                f"{self.folder(number) / 'result.json'} is damaged: it is about split {outcome['result']['split']} and "
-                f"{classes} classes; delete {self.folder(number)} to run that split again"
+                f"{self.folder(number) / layout.RESULT} is damaged: it is about split {outcome.result.split}; delete "
+                f"{self.folder(number)} to run that split again"
             )
         return outcome
+
+    def keep_result(self) -> None:
+        """Write the summary over all finished splits into the folder."""
+        write_sealed(self.path / layout.RESULT, self.result(), indent=1)
 
     def split_file(self, number: int, name: str) -> Path:
         """A file of the finished split `number`, the one that was written with its result."""
@@ -107,13 +107,13 @@ class Run:
             raise CheckpointError(
                 f"split {number} of {self.path} is not finished; run the same gpcn train command to finish it"
             )
-        if name in outcome["files"]:
-            check_file(folder / name, outcome["files"][name], f"delete {folder} to run that split again")
+        if name in outcome.files:
+            check_file(folder / name, outcome.files[name], f"delete {folder} to run that split again")
         return folder / name
 
     def predictions(self, number: int) -> npt.NDArray[np.float64]:
         """The probabilities of all nodes that were kept of split `number`, `[N, C]`."""
-        file = self.split_file(number, "predictions.npz")
+        file = self.split_file(number, layout.PREDICTIONS)
         stored = read_npz(file, str(file)).get("probabilities")
         shape = (self.graph.nodes, self.graph.classes)
         if stored is None or stored.shape != shape or stored.dtype.kind != "f" or not np.isfinite(stored).all():
@@ -130,10 +130,10 @@ class Run:
 
     def node_ids(self) -> list[str] | None:
         """The names of the nodes trained on, where they had any."""
-        file = self.path / "node_ids.npz"
-        if "node_ids.npz" not in self.files:
+        file = self.path / layout.NODE_IDS
+        if layout.NODE_IDS not in self.files:
             return None
-        check_file(file, self.files["node_ids.npz"], "it cannot be used")
+        check_file(file, self.files[layout.NODE_IDS], "it cannot be used")
         names = read_node_ids(file)
         if len(names) != self.graph.nodes:
             raise CheckpointError(f"{file} is damaged: it does not name {self.graph.nodes} nodes; it cannot be used")
@@ -146,21 +146,3 @@ class Run:
     def label_names(self) -> tuple[str, ...]:
         """The names of the classes; their numbers where they have none."""
         return self.graph.class_names
-
-
-def summarize_run(config: TrainConfig, graph_record: GraphRecord, splits: list[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and deviation over splits, every single value kept."""
-    test_mean, test_std = summarize([split["test"] for split in splits])
-    val_mean, _ = summarize([split["val"] for split in splits])
-    return {
-        "graph": graph_record.name,
-        "model": config.model,
-        "metric": graph_record.metric,
-        "test_mean": test_mean,
-        "test_std": test_std,
-        "val_mean": val_mean,
-        "seconds": round(sum(split["seconds"] for split in splits), 3),
-        "parameters": splits[0]["parameters"] if splits else None,
-        "config": config.to_json(),
-        "splits": splits,
-    }

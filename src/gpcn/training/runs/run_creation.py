@@ -21,10 +21,11 @@ from gpcn.errors import ConfigError, Option
 from gpcn.files.atomic import write_json
 from gpcn.files.sealed import file_digest, write_sealed
 from gpcn.graph import Graph
+from gpcn.records import layout
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
-from gpcn.training.runs.folders import refuse_folder_of_other_kind, with_paths_beside
+from gpcn.training.runs.folders import with_paths_beside
 from gpcn.training.runs.profile import profile_of
 from gpcn.training.runs.records import ConfigRecord, RunRecord
 from gpcn.training.runs.run import Run
@@ -60,8 +61,8 @@ def graph_names_digest(graph: Graph) -> str:
 
 def open_or_create_run(path: Path, graph: Graph, config: TrainConfig, source: GraphSource | None) -> Run:
     """The run in `path`, checked to be of this graph and configuration; a new one where there is none."""
-    refuse_folder_of_other_kind(path, "config.json")
-    if (path / "config.json").exists():
+    layout.refuse_folder_of_other_kind(path, "run")
+    if (path / layout.RUN).exists():
         run = Run.open(path)
         if run.config.canonical() != config.canonical():
             changed = "; ".join(run.config.differences(config)[:3])
@@ -77,11 +78,11 @@ def create_run(
     path: Path, config: TrainConfig, graph_record: GraphRecord, node_ids: Sequence[str] | None = None
 ) -> Run:
     """Return a new run of the graph that `graph_record` describes."""
-    write_json(path / "environment.json", _environment())
-    (path / "node_ids.npz").unlink(missing_ok=True)  # of a run that was killed before it began
+    write_json(path / layout.ENVIRONMENT, _environment())
+    (path / layout.NODE_IDS).unlink(missing_ok=True)  # of a run that was killed before it began
     if node_ids is not None:
-        write_node_ids(node_ids, path / "node_ids.npz")
-    files = {name: file_digest(path / name) for name in ("environment.json", "node_ids.npz") if (path / name).exists()}
+        write_node_ids(node_ids, path / layout.NODE_IDS)
+    files = {name: file_digest(path / name) for name in (layout.ENVIRONMENT, layout.NODE_IDS) if (path / name).exists()}
     run = Run(path, config, graph_record, files=files)
     _write_config(run)
     return run
@@ -89,8 +90,8 @@ def create_run(
 
 def add_node_names(run: Run, node_ids: Sequence[str]) -> Run:
     """The run with the names of its nodes, which were not at hand when it was created."""
-    write_node_ids(node_ids, run.path / "node_ids.npz")
-    named = replace(run, files={**run.files, "node_ids.npz": file_digest(run.path / "node_ids.npz")})
+    write_node_ids(node_ids, run.path / layout.NODE_IDS)
+    named = replace(run, files={**run.files, layout.NODE_IDS: file_digest(run.path / layout.NODE_IDS)})
     _write_config(named)
     return named
 
@@ -125,21 +126,16 @@ def _moved(run: Run, source: GraphSource | None) -> Run:
 
 
 def _write_config(run: Run) -> None:
-    config = run.config
-    record = RunRecord(
-        ConfigRecord(config.model, dict(config.hyperparameters), dict(config.training), config.seed),
-        run.graph,
-        dict(run.files),
-    )
-    write_sealed(run.path / "config.json", record, indent=1)
+    record = RunRecord(ConfigRecord.of(run.config), run.graph, dict(run.files))
+    write_sealed(run.path / layout.RUN, record, indent=1)
 
 
 def _tidy(path: Path) -> None:
     """Take away what a kill left behind: half-written files, and checkpoints of splits that are done."""
     for leftover in path.rglob(".*.tmp"):
         leftover.unlink(missing_ok=True)
-    for done in path.glob("split-*/result.json"):
-        checkpoint.remove(done.parent, "checkpoint")
+    for done in layout.finished_splits(path).values():
+        checkpoint.remove(done, "checkpoint")
 
 
 def _environment() -> dict[str, Any]:

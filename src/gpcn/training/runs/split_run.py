@@ -10,23 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from torch import Tensor
 
 from gpcn.errors import CheckpointError, TrainingError
 from gpcn.files.atomic import add_folder, replacing
-from gpcn.files.sealed import FORMAT, file_digest, read_sealed, write_sealed
+from gpcn.files.sealed import file_digest, read_record, write_sealed
 from gpcn.graph import Graph
+from gpcn.nn.base import NodeClassifier
 from gpcn.nn.engine.memory import memory_limits
+from gpcn.records import layout
+from gpcn.tasks.task import PartScores, Task
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.fit import fit
 from gpcn.training.loop import HISTORY, Observer, TrainingLoop
 from gpcn.training.observers import Checkpoints
 from gpcn.training.problem import Problem, choose_device
-from gpcn.training.runs.split_record import check_result_record
+from gpcn.training.runs.results import SplitRecord, SplitResult
 from gpcn.utils.types import ROLES
 
-KEPT = ("model.json", "predictions.npz", "epochs.csv")
+KEPT = (layout.MODEL, layout.PREDICTIONS, layout.EPOCHS)
 """What a finished split has beside its `result.json`, which holds their checksums."""
 
 
@@ -45,7 +49,7 @@ def run_split(
     save_every: float = 10.0,
     observers: Sequence[Observer] = (),
     identity: str | None = None,
-) -> dict[str, Any]:
+) -> SplitResult:
     """Train split `number`, or finish it, or do nothing where it is done; its result.
 
     With a `folder`, progress is saved every `save_every` seconds and continued bit by bit. `identity` is what the run
@@ -53,9 +57,9 @@ def run_split(
     """
     key = split_key(config, identity or graph.fingerprint(), number)
     if folder is not None:
-        done = read_split_result(folder, key)
+        done = read_split_record(folder, key, graph.task)
         if done is not None:
-            return done
+            return done.result
         add_folder(folder)
     kept = Checkpoints(folder, key, save_every)
     with memory_limits(f"{config.model} on {graph.name}"):
@@ -67,63 +71,54 @@ def run_split(
     result = _result(graph, config, number, trainer, probabilities, kept.seconds)
     if folder is not None:
         write_split(folder, key, dict(trainer.model.state_dict()), trainer.history, probabilities, result)
-    else:
-        result["probabilities"] = probabilities
-    return result
+        return result
+    return replace(result, probabilities=probabilities)
 
 
-def read_split_result(folder: Path, key: str) -> dict[str, Any] | None:
-    """The result of a finished split, checked to belong to `key`."""
-    payload = read_split_outcome(folder, key)
-    return None if payload is None else dict(payload["result"])
-
-
-def read_split_outcome(folder: Path, key: str) -> dict[str, Any] | None:
-    """All that `result.json` says: the result, and the checksums of the files beside it."""
-    path = folder / "result.json"
+def read_split_record(folder: Path, key: str, task: Task) -> SplitRecord | None:
+    """Return the record of a finished split, checked to belong to `key`; `None` where there is none."""
+    path = folder / layout.RESULT
     if not path.exists():
         return None
     advice = f"delete {folder} to run that split again"
-    payload = read_sealed(path, check_result_record, advice)
-    if payload["owner"] != key:
+    record = read_record(path, SplitRecord, advice)
+    if record.owner != key:
         raise CheckpointError(f"{path} belongs to another run or graph; {advice}")
-    return payload
+    try:
+        metrics = {part: task.read_scores(scores) for part, scores in record.result.metrics.items()}
+    except (ValueError, OverflowError) as error:
+        raise CheckpointError(f"{path} is damaged: in its metrics {error}; {advice}") from error
+    return replace(record, result=replace(record.result, metrics=metrics))
 
 
 def _result(
     graph: Graph, config: TrainConfig, number: int, trainer: TrainingLoop, probabilities: Any, seconds: float
-) -> dict[str, Any]:
-    coefficients, mix = trainer.model.coefficients(), trainer.model.mix()
-    training_facts = {
-        "epochs": trainer.epoch,
-        "best_epoch": trainer.best_epoch,
-        "seconds": round(seconds, 3),
-        "parameters": trainer.num_parameters,
-        "coefficients": None
-        if coefficients is None
-        else [x if math.isfinite(x) else None for x in coefficients.tolist()],
-        "mix": mix,
-    }
-    return split_result(graph, config, number, probabilities, training_facts)
+) -> SplitResult:
+    return SplitResult.of(
+        number,
+        config.seed,
+        part_scores(graph, number, probabilities),
+        epochs=trainer.epoch,
+        best_epoch=trainer.best_epoch,
+        seconds=round(seconds, 3),
+        parameters=trainer.num_parameters,
+        coefficients=finite_coefficients(trainer.model),
+        mix=trainer.model.mix(),
+    )
 
 
-def split_result(
-    graph: Graph, config: TrainConfig, number: int, probabilities: Any, training_facts: dict[str, Any]
-) -> dict[str, Any]:
-    """The result of split `number`, as it is kept: its scores, and `training_facts`."""
-    split = graph.splits[number]
-    parts = {
-        role: graph.task.evaluate(probabilities[nodes], graph.labels[nodes], graph.metric)
-        for role, nodes in ((role, getattr(split, role)) for role in ROLES)
-    }
+def finite_coefficients(model: NodeClassifier) -> tuple[float | None, ...] | None:
+    """Return the coefficients of the powers, `None` in the place of what is no number."""
+    coefficients = model.coefficients()
+    return None if coefficients is None else tuple(x if math.isfinite(x) else None for x in coefficients.tolist())
+
+
+def part_scores(graph: Graph, number: int, probabilities: Any) -> dict[str, PartScores]:
+    """Return all measures of the parts of split `number`."""
+    parts = {role: getattr(graph.splits[number], role) for role in ROLES}
     return {
-        "split": number,
-        "seed": config.seed,
-        "test": parts["test"]["score"],
-        "val": parts["val"]["score"],
-        "train": parts["train"]["score"],
-        **training_facts,
-        "metrics": parts,
+        role: graph.task.evaluate(probabilities[nodes], graph.labels[nodes], graph.metric)
+        for role, nodes in parts.items()
     }
 
 
@@ -133,18 +128,17 @@ def write_split(
     weights: dict[str, Tensor],
     history: Sequence[Sequence[float]],
     probabilities: Any,
-    result: dict[str, Any],
+    result: SplitResult,
 ) -> None:
     """The files of a finished split; `history` has a row per epoch, as `HISTORY` names its columns."""
     checkpoint.save(folder, "model", weights, {}, key)
     packed = io.BytesIO()
     np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
-    with replacing(folder / "predictions.npz", new_folders=False) as stream:
+    with replacing(folder / layout.PREDICTIONS, new_folders=False) as stream:
         stream.write(packed.getvalue())
     write_epoch_history(folder, history)
     files = {name: file_digest(folder / name) for name in KEPT}
-    payload = {"format": FORMAT, "owner": key, "files": files, "result": result}
-    write_sealed(folder / "result.json", payload)  # last: from here on the split is done
+    write_sealed(folder / layout.RESULT, SplitRecord(key, files, result))  # last: from here on the split is done
     checkpoint.remove(folder, "checkpoint")
 
 
@@ -153,5 +147,5 @@ def write_epoch_history(folder: Path, history: Sequence[Sequence[float]]) -> Non
     rows = "\n".join(
         ",".join(f"{value:g}" if i == 0 else repr(value) for i, value in enumerate(row)) for row in history
     )
-    with replacing(folder / "epochs.csv", new_folders=False) as stream:
+    with replacing(folder / layout.EPOCHS, new_folders=False) as stream:
         stream.write((",".join(HISTORY) + "\n" + rows + "\n").encode())

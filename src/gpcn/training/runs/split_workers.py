@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from gpcn.exec.executor import Running, Task
 from gpcn.exec.local import LocalExecutor
 from gpcn.graph import Graph
 from gpcn.training.config import TrainConfig
 from gpcn.training.progress import Listener
+from gpcn.training.runs.results import SplitResult
 
 SMALL = 2_000_000_000  # multiply-adds of one pass up to which one thread per split serves best
 BETWEEN = 0.2  # seconds, at least, from one progress of a split to the next
@@ -58,7 +58,7 @@ class SplitWorkers:
 
     def __init__(self, graph: Graph, jobs: int | None = None) -> None:
         self.graph, self.jobs, self.configs_to_follow = graph, jobs, 0
-        self.executor: LocalExecutor[dict[str, Any]] = LocalExecutor(_split_trainer, graph, jobs, here="always")
+        self.executor: LocalExecutor[SplitResult] = LocalExecutor(_split_trainer, graph, jobs, here="always")
 
     def __enter__(self) -> SplitWorkers:
         return self
@@ -66,7 +66,7 @@ class SplitWorkers:
     def __exit__(self, *_: object) -> None:
         self.executor.close()
 
-    def train(self, tasks: Iterable[SplitTask], listener: Listener | None = None) -> dict[int, dict[str, Any]]:
+    def train(self, tasks: Iterable[SplitTask], listener: Listener | None = None) -> dict[int, SplitResult]:
         """Train all of them; the results by split."""
         tasks = list(tasks)
         threads = max((task.threads for task in tasks), default=1)
@@ -77,12 +77,12 @@ class SplitWorkers:
         return {task.split: results[task.split] for task in tasks}
 
 
-def _split_trainer(graph: Graph) -> Callable[[SplitTask, Running], dict[str, Any]]:
+def _split_trainer(graph: Graph) -> Callable[[SplitTask, Running], SplitResult]:
     """Return what trains a split of `graph`, in this process or another."""
     return partial(_train_split, graph)
 
 
-def _train_split(graph: Graph, task: SplitTask, running: Running) -> dict[str, Any]:
+def _train_split(graph: Graph, task: SplitTask, running: Running) -> SplitResult:
     from gpcn.training.observers import Pulse, ReportProgress
     from gpcn.training.runs.split_run import run_split
 

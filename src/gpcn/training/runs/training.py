@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 from gpcn.data.graph_record import GraphSource
 from gpcn.errors import ConfigError, DataError, Option
 from gpcn.files.locking import locked_folder
-from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph
 from gpcn.graph.split import missing_part
 from gpcn.training.config import TrainConfig
 from gpcn.training.progress import Listener
-from gpcn.training.runs.run import Run, summarize_run
-from gpcn.training.runs.run_creation import describe_graph, open_or_create_run
+from gpcn.training.runs.results import RunResult
+from gpcn.training.runs.run import Run
+from gpcn.training.runs.run_creation import open_or_create_run
 from gpcn.training.runs.split_workers import SplitTask, SplitWorkers, threads_per_split
 
 __all__ = ["Run", "check_split_numbers", "train"]
@@ -34,7 +33,7 @@ def train(
     source: GraphSource | None = None,
     progress: Listener | None = None,
     workers: SplitWorkers | None = None,
-) -> dict[str, Any]:
+) -> RunResult:
     """Train `config` on the given `splits` of `graph` (default: all) and summarize.
 
     Args:
@@ -51,7 +50,7 @@ def train(
         workers: processes to share the work with, kept for what follows on the same graph, instead of `jobs`.
 
     Returns:
-        `metric, model, test_mean, test_std, val_mean, splits: [{split, seed, test, val, epochs, seconds, ...}]`.
+        Scores of every split and their means.
     """
     from gpcn.training.problem import choose_device
 
@@ -65,7 +64,7 @@ def train(
         if out is None:
             tasks = [SplitTask(config, number, None, None, kind, save_every, threads) for number in numbers]
             results = split_workers.train(tasks, progress)
-            return summarize_run(config, describe_graph(graph, source), list(results.values()))
+            return RunResult.of(config, graph.name, graph.metric, list(results.values()))
         path = Path(out)
         with locked_folder(path):
             run = open_or_create_run(path, graph, config, source)
@@ -75,7 +74,7 @@ def train(
                 for number in missing
             ]
             split_workers.train(tasks, progress)
-            write_sealed(path / "result.json", {"format": FORMAT, **run.result()}, indent=1)
+            run.keep_result()
             return run.result(numbers)
 
 

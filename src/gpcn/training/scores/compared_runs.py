@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import replace
 
 from gpcn.errors import CheckpointError, DataError
-from gpcn.training.runs.folders import runs_in
+from gpcn.records import layout
+from gpcn.training.runs.results import RunResult
 from gpcn.training.runs.run import Run
-from gpcn.training.scores.comparison import compare_finished
+from gpcn.training.scores.comparison import Comparison, compare_finished
 
 
 @dataclass(frozen=True)
@@ -20,19 +22,19 @@ class ComparedRuns:
     """
 
     runs: dict[str, Run]
-    results: dict[str, dict[str, Any]]
-    table: dict[str, Any]
+    results: dict[str, RunResult]
+    table: Comparison
     unfinished: tuple[str, ...]
 
     @property
     def best(self) -> str:
         """The one with the best mean on validation nodes; the first, where no score there is defined."""
-        return str(self.table["chosen_on_validation"] or next(iter(self.runs)))
+        return self.table.chosen_on_validation or next(iter(self.runs))
 
 
 def read_comparison(path: Path) -> ComparedRuns:
     """The comparison in `path`, whose runs must be on one graph and judged by one metric."""
-    opened = {folder.resolve().name: Run.open(folder) for folder in runs_in(path)}
+    opened = {folder.resolve().name: Run.open(folder) for folder in layout.runs_in(path)}
     runs = {name: run for name, run in opened.items() if run.finished()}
     if not runs:
         raise CheckpointError(
@@ -51,5 +53,5 @@ def read_comparison(path: Path) -> ComparedRuns:
                 f"{name}: {run.graph.metric}); expected one metric; take them one by one"
             )
     results = {name: run.result() for name, run in runs.items()}
-    table = compare_finished([{**result, "model": name} for name, result in results.items()], first.task())
+    table = compare_finished([replace(result, model=name) for name, result in results.items()], first.task())
     return ComparedRuns(runs, results, table, tuple(name for name in opened if name not in runs))

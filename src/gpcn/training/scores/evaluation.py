@@ -5,8 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from gpcn.errors import ConfigError
+
+
+class PairedDifference(Struct, frozen=True):
+    """A mean difference over the same splits, its confidence interval and p-value; `None` with a single split."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+    @property
+    def certainty(self) -> tuple[float, float, float] | None:
+        """The interval and the p-value, where there are any."""
+        return None if self.low is None or self.high is None or self.p is None else (self.low, self.high, self.p)
 
 
 def summarize(scores: Sequence[float | None]) -> tuple[float | None, float | None]:
@@ -19,7 +34,7 @@ def summarize(scores: Sequence[float | None]) -> tuple[float | None, float | Non
 
 def compare_pairs(
     first: Sequence[float], second: Sequence[float], test_share: float, confidence: float = 0.95
-) -> dict[str, float | None]:
+) -> PairedDifference:
     """`first - second` over the same splits: mean, confidence interval and p-value.
 
     Splits of one graph overlap, so their scores are not independent and the plain paired t-test is too sure of itself.
@@ -32,12 +47,12 @@ def compare_pairs(
     mean = float(differences.mean())
     count = differences.size
     if count < 2:
-        return {"difference": mean, "low": None, "high": None, "p": None}
+        return PairedDifference(mean, None, None, None)
     variance = float(differences.var(ddof=1)) * (1 / count + test_share / (1 - test_share))
     if variance == 0:
-        return {"difference": mean, "low": mean, "high": mean, "p": 1.0 if mean == 0 else 0.0}
+        return PairedDifference(mean, mean, mean, 1.0 if mean == 0 else 0.0)
     from scipy.special import stdtr, stdtrit  # a trainer of splits needs neither, and it takes a while to import
 
     reach = float(stdtrit(count - 1, 0.5 + confidence / 2)) * variance**0.5
     p = float(2 * stdtr(count - 1, -abs(mean) / variance**0.5))
-    return {"difference": mean, "low": mean - reach, "high": mean + reach, "p": p}
+    return PairedDifference(mean, mean - reach, mean + reach, p)

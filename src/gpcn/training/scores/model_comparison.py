@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
+from gpcn.records import layout
 from gpcn.training.config import TrainConfig, declared_settings
 from gpcn.training.progress import Listener
-from gpcn.training.runs.folders import refuse_folder_of_other_kind
 from gpcn.training.runs.split_workers import SplitWorkers
 from gpcn.training.runs.training import train
-from gpcn.training.scores.comparison import MAJORITY, compare
+from gpcn.training.scores.comparison import MAJORITY, Comparison, compare
 from gpcn.training.settle import settle
 
 """What is compared where nobody says what."""
@@ -31,7 +31,7 @@ def train_models(
     jobs: int | None = 1,
     progress: ModelProgress | None = None,
     **options: Any,
-) -> dict[str, Any]:
+) -> Comparison:
     """Train every one of `models` and compare; settings that no model has are refused.
 
     Args:
@@ -55,7 +55,7 @@ def train_models(
     if stray:
         raise ConfigError(f"none of {', '.join(names)} has a setting {stray[0]!r}; see gpcn models NAME")
     if out is not None:
-        refuse_folder_of_other_kind(out)
+        layout.refuse_folder_of_other_kind(out)
     results = []
     with SplitWorkers(graph, jobs) as workers:
         for workers.configs_to_follow, name in zip(reversed(range(len(names))), names, strict=True):

@@ -11,7 +11,7 @@
 | `final_training`, `refit`, `choice`, `choice_report` | members on all splits, on disk, and in words |
 """
 
-from gpcn.tuning.auto.choice import members, predictions, read_choice, refitted
+from gpcn.tuning.auto.choice import members, read_choice, refitted
 from gpcn.tuning.auto.driver import auto, chosen_models
 
-__all__ = ["auto", "chosen_models", "members", "predictions", "read_choice", "refitted"]
+__all__ = ["auto", "chosen_models", "members", "read_choice", "refitted"]

@@ -17,24 +17,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from msgspec import Struct
 from torch import Tensor
 
 from gpcn.errors import CheckpointError, GpcnError
 from gpcn.files.atomic import add_folder
-from gpcn.files.schema import fields, name, one_of, optional, record
-from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.files.sealed import read_record, write_sealed
 from gpcn.graph import Graph
+from gpcn.records import layout
 from gpcn.tasks.metrics import oriented_score
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.cross_fitting import ChosenEpoch
 from gpcn.training.loop import RULES
+from gpcn.training.runs.records import ConfigRecord
 from gpcn.tuning.auto.holdouts import Holdout
 
-_check_candidate = fields(
-    {"format": one_of(FORMAT), "config": record, "title": name, "origin": name, "failed": optional(name)}
-)
 Array = npt.NDArray[np.float32]
+
+
+class CandidateRecord(Struct, frozen=True):
+    """`candidate.json`: a configuration, where it came from, and why it could not be trained."""
+
+    config: ConfigRecord
+    title: str
+    origin: str
+    failed: str | None
 
 
 @dataclass(frozen=True)
@@ -90,30 +98,24 @@ class Store:
 
     def add(self, candidate: Candidate) -> None:
         """Keep a candidate, or what has become of it."""
-        metadata = {
-            "format": FORMAT,
-            "config": candidate.config.to_json(),
-            "title": candidate.title,
-            "origin": candidate.origin,
-            "failed": candidate.failed,
-        }
+        record = CandidateRecord(ConfigRecord.of(candidate.config), candidate.title, candidate.origin, candidate.failed)
         path = self.path(candidate.number)
         add_folder(path)
-        write_sealed(path / "candidate.json", metadata, indent=1)
+        write_sealed(path / layout.CANDIDATE, record, indent=1)
 
     def read(self) -> list[Candidate]:
         """All of them, with their judgements."""
-        return [self._read(path) for path in sorted(self.folder.glob("[0-9]*")) if (path / "candidate.json").is_file()]
+        return [self._read(path) for path in sorted(self.folder.glob("[0-9]*")) if (path / layout.CANDIDATE).is_file()]
 
     def _read(self, path: Path) -> Candidate:
-        file = path / "candidate.json"
+        file = path / layout.CANDIDATE
         advice = f"delete {path} to try that configuration again"
-        metadata = read_sealed(file, _check_candidate, advice)
+        record = read_record(file, CandidateRecord, advice)
         try:
-            config = TrainConfig.from_json(metadata["config"])
+            config = record.config.settled()
         except (ValueError, TypeError, OverflowError, RecursionError, GpcnError) as error:
             raise CheckpointError(f"{file} is damaged: {error}; {advice}") from error
-        candidate = Candidate(int(path.name), config, metadata["title"], metadata["origin"], failed=metadata["failed"])
+        candidate = Candidate(int(path.name), config, record.title, record.origin, failed=record.failed)
         for written in sorted(path.glob("*.json")):
             if written.stem != "candidate" and not written.stem.startswith("state-"):
                 candidate.judgements[written.stem] = self.judgement(candidate.number, written.stem)

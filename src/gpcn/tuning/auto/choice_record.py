@@ -1,65 +1,114 @@
-"""What `auto.json` must look like."""
+"""Records of what `auto` chose, as `auto.json` holds them."""
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from typing import Annotated, Literal, TypeAlias
 
-from gpcn.files.schema import Check, count, fields, flag, list_of, mapping_of, name, number, one_of, optional, record
-from gpcn.files.sealed import FORMAT
-from gpcn.tasks.metrics import metric_names
+from msgspec import Meta, Struct
 
-_MEMBER = re.compile(r"[0-9]{4,}-(loss|metric)")
-_score = optional(number())
+from gpcn.records.reading import Count, Number, Seconds
+from gpcn.tasks.metrics import find_metric
+from gpcn.training.runs.records import ConfigRecord
 
-
-def _member(value: Any, where: str) -> None:
-    name(value, where)
-    if not _MEMBER.fullmatch(value):
-        raise ValueError(f"{where} is {value[:40]!r}; expected a member such as 0007-loss")
+MemberName: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9]{4,}-(loss|metric)$")]
+"""What the run of a member is called, such as `0007-loss`."""
 
 
-_choice = {
-    "format": one_of(FORMAT),
-    "graph": name,
-    "metric": one_of(*metric_names()),
-    "model": one_of("auto"),
-    **dict.fromkeys(("test_mean", "test_std", "val_mean"), _score),
-    "splits": list_of(fields({"split": count(), **dict.fromkeys(("train", "val", "test"), _score)})),
-    "chosen": name,
-    "config": record,
-    "why": list_of(name),
-    "members": list_of(_member),
-    "complete": flag,
-}
-_tried = fields(
-    {
-        **dict.fromkeys(("number", "epochs"), count()),
-        **dict.fromkeys(("title", "model", "origin"), name),
-        **dict.fromkeys(("score", "first_score"), _score),
-        "select": optional(name),
-        "judged_in": list_of(name),
-        "seconds": number(0),
-    }
-)
-_account: dict[str, Check] = {
-    **dict.fromkeys(("refitted", "above_majority"), flag),
-    **dict.fromkeys(("budget", "seconds"), number(0)),
-    **dict.fromkeys(("judged", "best_single"), number()),
-    **dict.fromkeys(("configurations", "evaluations"), count()),
-    "judged_by": name,
-    "expected": fields(dict.fromkeys(("score", "low", "high"), number())),
-    "signals": mapping_of(number()),
-    "tried": list_of(_tried),
-    **dict.fromkeys(("skipped", "failed"), mapping_of(name)),
-    "warnings": list_of(name),
-}
+class AutoSplit(Struct, frozen=True, kw_only=True):
+    """Scores of the average on one split."""
+
+    split: Count
+    train: Number | None
+    val: Number | None
+    test: Number | None
 
 
-def check_choice_record(payload: Any, where: str) -> None:
-    """`auto.json`: scores, members and why; of a search that came to its end also all that was tried."""
-    fields(_choice, {"refitted_members": list_of(_member)})(payload, where)
-    if not payload["members"]:
-        raise ValueError("it names no members")
-    if payload["complete"] or payload.keys() & _account.keys():
-        fields(_account)(payload, where)
+class AverageScores(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Scores of an average of runs on every split, and their means."""
+
+    graph: str
+    metric: str
+    test_mean: Number | None
+    test_std: Number | None
+    val_mean: Number | None
+    splits: tuple[AutoSplit, ...]
+
+
+class AutoChoice(AverageScores, frozen=True, kw_only=True, omit_defaults=True):
+    """What was chosen, and why.
+
+    Args:
+        config: of the member that counts most.
+        members: the runs whose probabilities are averaged; one that counts twice is there twice.
+        complete: whether the search came to its end; if so it is a `FinishedChoice`.
+    """
+
+    model: Literal["auto"]
+    chosen: str
+    config: ConfigRecord
+    why: tuple[str, ...]
+    members: tuple[MemberName, ...]
+    complete: bool
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise ValueError("it names no members")
+        find_metric(self.metric)
+
+
+class ExpectedRange(Struct, frozen=True):
+    """The score that test nodes should have, and the ends of its interval."""
+
+    score: Number
+    low: Number
+    high: Number
+
+
+class TriedCandidate(Struct, frozen=True, kw_only=True):
+    """A configuration that was tried.
+
+    Args:
+        score: on the nodes that decided; `first_score` on those that judged it first.
+        select: the rule that chose its epoch.
+        judged_in: the holdouts that judged it.
+    """
+
+    number: Count
+    title: str
+    model: str
+    origin: str
+    score: Number | None
+    first_score: Number | None
+    select: str | None
+    judged_in: tuple[str, ...]
+    epochs: Count
+    seconds: Seconds
+
+
+class FinishedChoice(AutoChoice, frozen=True, kw_only=True, omit_defaults=True):
+    """What a search that came to its end chose, out of what, and why.
+
+    Args:
+        judged: the score of the choice on judged nodes, `best_single` that of its best configuration alone.
+        above_majority: whether it is clearly above the class shares there.
+        signals: the best score by what models read.
+        skipped: configurations that were not tried, and why; `failed` those that could not be trained.
+        refitted: whether members predict that were trained on validation nodes too, the `refitted_members`.
+    """
+
+    refitted: bool
+    budget: Seconds
+    judged_by: str
+    judged: Number
+    best_single: Number
+    expected: ExpectedRange
+    above_majority: bool
+    signals: dict[str, Number]
+    configurations: Count
+    evaluations: Count
+    tried: tuple[TriedCandidate, ...]
+    skipped: dict[str, str]
+    failed: dict[str, str]
+    warnings: tuple[str, ...]
+    seconds: Seconds
+    refitted_members: tuple[MemberName, ...] = ()

@@ -6,12 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec.structs import asdict
 
 from gpcn.graph import Graph
 from gpcn.nn import zoo
-from gpcn.tasks.metrics import find_metric
+from gpcn.tasks.metrics import find_metric, oriented_score
+from gpcn.training.runs.records import ConfigRecord
+from gpcn.training.runs.run import Run
 from gpcn.tuning.auto.candidates import Candidate
+from gpcn.tuning.auto.choice_record import AverageScores, ExpectedRange, FinishedChoice, TriedCandidate
 from gpcn.tuning.auto.ensemble import Selection
 from gpcn.tuning.auto.expected_score import ExpectedScore
 from gpcn.tuning.auto.holdouts import Holdout, Stage
@@ -57,8 +61,12 @@ def describe_auto_choice(
     chosen: Sequence[Member],
     selection: Selection,
     expected: ExpectedScore,
-) -> dict[str, Any]:
-    """What was chosen, out of what, and why."""
+    *,
+    scores: AverageScores,
+    runs: Sequence[Run],
+    budget: float,
+) -> FinishedChoice:
+    """Return what was chosen, out of what, and why; `runs` are the members, and `scores` those of their average."""
     tried = tried_candidate_rows(graph, search, judged)
     counts: Counter[str] = Counter()
     for member in chosen:  # one candidate may be there twice, at the epochs that loss and metric choose
@@ -73,10 +81,8 @@ def describe_auto_choice(
     if signals:
         listed = ", ".join(f"{name} {shown(value)}" for name, value in signals.items())
         why.append(f"signals on judged nodes: {listed}; {max(signals, key=lambda name: signals[name])} carry most")
-    best = max(tried, key=lambda row: -math.inf if row["gain"] is None else row["gain"])
-    why.append(
-        f"{len(tried)} configurations tried; the best single one, {best['title']}, has {shown(selection.single)}"
-    )
+    best = max(tried, key=lambda row: oriented_score(graph.metric, row.score))
+    why.append(f"{len(tried)} configurations tried; the best single one, {best.title}, has {shown(selection.single)}")
     if len(chosen) > 1:
         reason = (
             f"chosen crosswise, an average has {shown(selection.crosswise)} where a single one has "
@@ -92,28 +98,37 @@ def describe_auto_choice(
         f"{expected.high:.{digits}f}"
     )
     by_folds = judged[0].outer is None
-    return {
-        "chosen": text,
-        "why": why,
-        "judged_by": "cross-validation" if by_folds else "validation nodes",
-        "judged": sign * selection.gain,
-        "best_single": sign * selection.single,
-        "expected": {"score": expected.score, "low": expected.low, "high": expected.high},
-        "above_majority": expected.above_majority,
-        "signals": {name: sign * value for name, value in signals.items()},
-        "configurations": len(tried),
-        "evaluations": sum(len(candidate.judgements) for candidate in search.candidates.values()),
-        "tried": [{name: value for name, value in row.items() if name != "gain"} for row in tried],
-        "skipped": dict(search.skipped) | {entry.title: "the time was over" for entry in search.portfolio},
-        "failed": {
+    return FinishedChoice(
+        **asdict(scores),
+        model="auto",
+        chosen=text,
+        config=ConfigRecord.of(runs[0].config),
+        why=tuple(why),
+        members=tuple(run.path.name for run in runs),
+        complete=True,
+        refitted=False,
+        budget=budget,
+        judged_by="cross-validation" if by_folds else "validation nodes",
+        judged=sign * selection.gain,
+        best_single=sign * selection.single,
+        expected=ExpectedRange(expected.score, expected.low, expected.high),
+        above_majority=expected.above_majority,
+        signals={name: sign * value for name, value in signals.items()},
+        configurations=len(tried),
+        evaluations=sum(len(candidate.judgements) for candidate in search.candidates.values()),
+        tried=tuple(tried),
+        skipped=dict(search.skipped) | {entry.title: "the time was over" for entry in search.portfolio},
+        failed={
             candidate.title: candidate.failed
             for candidate in search.candidates.values()
             if candidate.failed is not None
         },
-    }
+        warnings=(),
+        seconds=0.0,
+    )
 
 
-def tried_candidate_rows(graph: Graph, search: Search, judged: Sequence[Holdout]) -> list[dict[str, Any]]:
+def tried_candidate_rows(graph: Graph, search: Search, judged: Sequence[Holdout]) -> list[TriedCandidate]:
     """Every candidate with any score: where it was judged, how long it trained."""
     sign = find_metric(graph.metric).sign
     rows = []
@@ -123,19 +138,18 @@ def tried_candidate_rows(graph: Graph, search: Search, judged: Sequence[Holdout]
         best = candidate.best(graph, tuple(judged))
         first = candidate.best(graph, search.stages[0].holdouts[:1])
         rows.append(
-            {
-                "number": candidate.number,
-                "title": candidate.title,
-                "model": candidate.config.model,
-                "origin": candidate.origin,
-                "score": None if best is None else sign * best[0],
-                "first_score": None if first is None else sign * first[0],
-                "select": None if best is None else best[1],
-                "judged_in": sorted(candidate.judgements),
-                "epochs": max(judgement.epochs for judgement in candidate.judgements.values()),
-                "seconds": round(sum(judgement.seconds for judgement in candidate.judgements.values()), 2),
-                "gain": None if best is None else best[0],
-            }
+            TriedCandidate(
+                number=candidate.number,
+                title=candidate.title,
+                model=candidate.config.model,
+                origin=candidate.origin,
+                score=None if best is None else sign * best[0],
+                first_score=None if first is None else sign * first[0],
+                select=None if best is None else best[1],
+                judged_in=tuple(sorted(candidate.judgements)),
+                epochs=max(judgement.epochs for judgement in candidate.judgements.values()),
+                seconds=round(sum(judgement.seconds for judgement in candidate.judgements.values()), 2),
+            )
         )
     return rows
 

@@ -17,18 +17,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
 from gpcn.data.graph_record import GraphSource
 from gpcn.errors import ConfigError, Option, TrainingError
 from gpcn.files.locking import locked_folder
-from gpcn.files.schema import fields, name, one_of
-from gpcn.files.sealed import FORMAT, read_sealed, write_sealed
+from gpcn.files.sealed import read_record, write_sealed
 from gpcn.graph import Graph
+from gpcn.records import layout
 from gpcn.training.config import TrainConfig
+from gpcn.training.runs.records import ConfigRecord
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.training import check_split_numbers
 from gpcn.tuning.auto import choice_report
 from gpcn.tuning.auto.candidates import Store
-from gpcn.tuning.auto.choice import FILE, members, scores_of_average, write_auto_member, write_choice
+from gpcn.tuning.auto.choice import members, scores_of_average, write_auto_member, write_choice
+from gpcn.tuning.auto.choice_record import AutoChoice, FinishedChoice
 from gpcn.tuning.auto.choice_report import Member
 from gpcn.tuning.auto.ensemble import POOL, Judge, Selection, select_ensemble
 from gpcn.tuning.auto.expected_score import expected_score
@@ -65,8 +70,8 @@ def auto(
     portfolio: Sequence[Entry] | None = None,
     refit: bool = False,
     log: Log = lambda text: None,
-) -> dict[str, Any]:
-    """Choose, train and keep the result in `out`; what `gpcn train` returns, and how and why it was chosen.
+) -> FinishedChoice:
+    """Choose, train and keep the result in `out`; return what was chosen, and how and why.
 
     Args:
         graph: what to learn.
@@ -84,7 +89,7 @@ def auto(
     if not seconds > 0:
         raise ConfigError(f"the budget is {seconds} seconds; expected more than none")
     folder, numbers = Path(out), check_split_numbers(graph, splits)
-    if (folder / "config.json").exists():
+    if (folder / layout.RUN).exists():
         raise ConfigError(f"{folder} holds a run of another model; choose another {Option('out')}")
     with locked_folder(folder):
         begun = time.monotonic() - spent
@@ -109,7 +114,7 @@ class _Job:
     ) -> None:
         self.graph, self.executor, self.folder, self.start, self.seconds = graph, executor, folder, start, seconds
         self.numbers, self.seed, self.source, self.log = numbers, seed, source, log
-        self.store = Store(folder / "candidates", _check_owner(folder, graph, seed))
+        self.store = Store(folder / layout.CANDIDATES, _check_owner(folder, graph, seed))
         self.stages = search_stages(graph, numbers, EPOCHS, seed, folds_fit=False)
         self.search = Search(graph, self.stages, entries, self.store, seed=seed, log=log)
         self.best_written = -math.inf
@@ -117,7 +122,7 @@ class _Job:
         self.spent = spent
         self.writing = 0.0  # seconds that writing predictions took, which nothing cuts short
 
-    def run(self, refit: bool) -> dict[str, Any]:
+    def run(self, refit: bool) -> FinishedChoice:
         self._measure()
         for text in choice_report.describe_auto_plan(self.graph, self.stages, self.search, self.seconds):
             self.log(text)
@@ -178,7 +183,7 @@ class _Job:
         now = time.monotonic()
         if self.best_written > -math.inf and now - self.last_written < BETWEEN_CHOICES * self.seconds:
             return
-        if (self.folder / FILE).exists() and self.best_written == -math.inf:
+        if (self.folder / layout.CHOICE).exists() and self.best_written == -math.inf:
             return  # an earlier call's choice is better than nothing tried yet
         first = self.stages[0].holdouts[0]
         if first.outer is None:
@@ -191,23 +196,21 @@ class _Job:
         self.best_written, self.last_written = judge.gain(best.predictions), now
         candidate = self.search.candidates[best.number]
         run = write_auto_member(self.folder, self.graph, self.store, candidate, best.rule, [first.number], self.source)
-        write_choice(
-            self.folder,
-            {
-                **scores_of_average(self.graph, [run], [first.number]),
-                "model": "auto",
-                "chosen": f"{candidate.title}, the best so far",
-                "config": run.config.to_json(),
-                "why": ["the search was stopped; this is the best single configuration until then"],
-                "members": [run.path.name],
-                "complete": False,
-            },
+        choice = AutoChoice(
+            **asdict(scores_of_average(self.graph, [run], [first.number])),
+            model="auto",
+            chosen=f"{candidate.title}, the best so far",
+            config=ConfigRecord.of(run.config),
+            why=("the search was stopped; this is the best single configuration until then",),
+            members=(run.path.name,),
+            complete=False,
         )
+        write_choice(self.folder, choice)
         self.writing = time.monotonic() - now
 
     def _keep(
         self, selection: Selection, judged: tuple[Holdout, ...], numbers: list[int], refit: bool
-    ) -> dict[str, Any]:
+    ) -> FinishedChoice:
         """Write members and choice; with `refit` once more, for a kill meanwhile must not leave half of it."""
         chosen = [Member(self.search.candidates[row.number], row.rule, count) for row, count in selection.members]
         runs: list[Run] = []
@@ -217,46 +220,42 @@ class _Job:
             )
             runs += [run] * member.count
         expected = expected_score(self.graph, judged, numbers, selection, self.seed, self.start + self.seconds)
-        result: dict[str, Any] = {
-            **scores_of_average(self.graph, runs, numbers),
-            "model": "auto",
-            "config": runs[0].config.to_json(),
-            "members": [run.path.name for run in runs],
-            "complete": True,
-            "refitted": False,
-            "budget": self.seconds,
-            **choice_report.describe_auto_choice(self.graph, self.search, judged, chosen, selection, expected),
-        }
-        result["warnings"] = choice_report.auto_choice_warnings(
+        scores = scores_of_average(self.graph, runs, numbers)
+        choice = choice_report.describe_auto_choice(
+            self.graph, self.search, judged, chosen, selection, expected, scores=scores, runs=runs, budget=self.seconds
+        )
+        warnings = choice_report.auto_choice_warnings(
             self.graph, self.search, chosen, expected, seconds=self.seconds, workers=self.executor.workers
         )
         if numbers != self.numbers:
             skipped = ", ".join(str(number) for number in self.numbers if number not in numbers)
-            result["warnings"].append(f"there was no time to train on split(s) {skipped}; the same command goes on")
-        result["seconds"] = round(time.monotonic() - self.start, 3)
-        result["warnings"] += choice_report.overtime_warnings(result["seconds"], self.seconds, self.spent)
-        write_choice(self.folder, result)
+            warnings.append(f"there was no time to train on split(s) {skipped}; the same command goes on")
+        taken = round(time.monotonic() - self.start, 3)
+        warnings += choice_report.overtime_warnings(taken, self.seconds, self.spent)
+        choice = replace(choice, warnings=tuple(warnings), seconds=taken)
+        write_choice(self.folder, choice)
         if refit:
             names = refit_members(self.folder, self.graph, runs, numbers, self.source, self.log, self.hard_end)
             missing = len({run.path.name for run in runs}) - len(names)
             if missing:
-                result["warnings"].append(
+                warnings.append(
                     f"there was no time to refit {missing} of {missing + len(names)} members, which predict as they "
                     "were trained before; the same command goes on"
                 )
-            result |= {"refitted": bool(names), "refitted_members": names}
-            result["seconds"] = round(time.monotonic() - self.start, 3)
-            write_choice(self.folder, result)
+            taken = round(time.monotonic() - self.start, 3)
+            again = {"refitted": bool(names), "refitted_members": tuple(names)}
+            choice = replace(choice, **again, warnings=tuple(warnings), seconds=taken)
+            write_choice(self.folder, choice)
         leaders = {candidate.number for _, candidate in self.search.leaders()[:POOL]}
         self.store.forget_states(leaders | {member.candidate.number for member in chosen})
-        for text in (*result["why"], *(f"warning: {text}" for text in result["warnings"])):
+        for text in (*choice.why, *(f"warning: {text}" for text in choice.warnings)):
             self.log(text)
-        return result
+        return choice
 
 
 def chosen_models(
     graph: Graph, *, seconds: float, jobs: int | None = 1, seed: int = 0
-) -> tuple[list[tuple[Any, TrainConfig, int]], dict[str, Any]]:
+) -> tuple[list[tuple[Any, TrainConfig, int]], FinishedChoice]:
     """The models that are averaged, trained on the first split of `graph`, with their configurations and how often each
     counts; and how they were chosen."""
     from gpcn.training.predictions.fitted import Fitted
@@ -275,20 +274,27 @@ def chosen_models(
         return models, result
 
 
+class OwnerRecord(Struct, frozen=True):
+    """Whose the candidates in a folder are: a checksum, and what it is of."""
+
+    owner: str
+    graph: str
+    metric: str
+    seed: int
+
+
 def _check_owner(folder: Path, graph: Graph, seed: int) -> str:
     """What everything in `folder` belongs to; a folder of another graph is refused."""
     key = hashlib.sha256(f"{graph.fingerprint()}|{graph.metric}|{seed}".encode()).hexdigest()
-    file = folder / "candidates" / "owner.json"
+    file = folder / layout.CANDIDATES / layout.OWNER
     if file.exists():
-        stored = read_sealed(file, fields({"format": one_of(FORMAT), "owner": name}), f"choose another {Option('out')}")
-        if stored["owner"] != key:
+        if read_record(file, OwnerRecord, f"choose another {Option('out')}").owner != key:
             raise ConfigError(
                 f"{folder} holds what auto tried on another graph, metric or seed; choose another {Option('out')}"
             )
         return key
-    if (folder / FILE).exists():
+    if (folder / layout.CHOICE).exists():
         raise ConfigError(f"{folder} has lost the candidates of its choice; choose another {Option('out')}")
     file.parent.mkdir(parents=True, exist_ok=True)
-    owner = {"format": FORMAT, "owner": key, "graph": graph.name, "metric": graph.metric, "seed": seed}
-    write_sealed(file, owner)
+    write_sealed(file, OwnerRecord(key, graph.name, graph.metric, seed))
     return key

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from gpcn.errors import Option, TrainingError
 from gpcn.graph import Graph
+from gpcn.records import layout
 from gpcn.tuning.auto.ensemble import Judge, Row, Selection
 from gpcn.tuning.auto.evaluation import Evaluation
 from gpcn.tuning.auto.holdouts import Holdout, holdout_of_split
@@ -81,7 +82,7 @@ class FinalTraining:
         candidate = self.search.candidates[row.number]
         seen = []
         for name, judgement in candidate.judgements.items():
-            trainings = 1 if name.startswith("split-") else 4
+            trainings = 1 if layout.is_split_name(name) else 4
             seen.append(judgement.seconds / trainings)
         return max(seen, default=1.0)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from gpcn.errors import Option, TrainingError
 from gpcn.graph import Graph, Split
+from gpcn.records import layout
 from gpcn.splits import deal_split_parts
 from gpcn.tasks.metrics import find_metric
 from gpcn.training.probe import validation_halves
@@ -78,7 +79,7 @@ def holdout_of_split(graph: Graph, number: int) -> Holdout:
     first, second = validation_halves(graph.task, graph.labels[split.val], number, graph.metric)
     whole = first.size + second.size > split.val.size
     parts = (np.sort(first),) if whole else (first, second)
-    return Holdout(f"split-{number:02d}", number, (split,), split.val, parts, outer=number)
+    return Holdout(layout.split_name(number), number, (split,), split.val, parts, outer=number)
 
 
 def holdout_of_folds(graph: Graph, number: int, repetition: int, seed: int) -> Holdout:

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,16 +17,16 @@ from gpcn.data.graph_record import GraphSource
 from gpcn.errors import Option, TrainingError
 from gpcn.exec.executor import thread_count
 from gpcn.files.atomic import add_folder
-from gpcn.files.sealed import FORMAT, write_sealed
 from gpcn.graph import Graph, Split
+from gpcn.records import layout
 from gpcn.training.fit import fit
 from gpcn.training.loop import LAST
 from gpcn.training.observers import EndAt
 from gpcn.training.problem import Problem
+from gpcn.training.runs.results import SplitResult
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import open_or_create_run
-from gpcn.training.runs.split_run import read_split_result, split_result, write_split
-from gpcn.tuning.auto.choice import REFITTED
+from gpcn.training.runs.split_run import part_scores, write_split
 
 
 def refit_members(
@@ -46,49 +45,54 @@ def refit_members(
     """
     names = []
     for run in {run.path: run for run in runs}.values():
-        path = folder / REFITTED / run.path.name
+        path = folder / layout.REFITTED / run.path.name
         add_folder(path.parent)
         add_folder(path)
         again = open_or_create_run(path, graph, run.config, source)
         complete = True
         for number in numbers:
-            before = read_split_result(run.folder(number), run.key(number))
-            if before is None:
+            trained, done = run.outcome(number), again.outcome(number)
+            if trained is None:
                 continue
-            done = read_split_result(again.folder(number), again.key(number))
-            if done is not None and done["best_epoch"] == before["best_epoch"]:
+            before = trained.result
+            if done is not None and done.result.best_epoch == before.best_epoch:
                 continue
-            if time.monotonic() + float(before["seconds"]) > until:
+            if time.monotonic() + before.seconds > until:
                 complete = False
                 break
             _refit(graph, again, number, before)
         if not complete:
             continue
-        write_sealed(path / "result.json", {"format": FORMAT, **again.result()}, indent=1)
+        again.keep_result()
         log(f"refitted: {run.path.name} ({run.config.model}) on training and validation nodes together")
         names.append(run.path.name)
     return names
 
 
-def _refit(graph: Graph, run: Run, number: int, before: dict[str, Any]) -> None:
+def _refit(graph: Graph, run: Run, number: int, before: SplitResult) -> None:
     start = time.monotonic()
     outer = graph.splits[number]
     with thread_count(1):
         problem = Problem.of(graph, run.config)
         together = Split(train=np.concatenate([outer.train, outer.val]))
-        end = EndAt(int(before["best_epoch"]) + 1)  # the last that is judged is the best one of before
+        end = EndAt(before.best_epoch + 1)  # the last that is judged is the best one of before
         loop = fit(problem, run.config, together, number, [end], rules=(LAST,))
         probabilities = graph.task.activation(loop.best_logits().double()).float().cpu().numpy()
     if not np.isfinite(probabilities).all():
         raise TrainingError(
             f"{run.config.model} gives numbers that are not finite when refitted; leave {Option('refit')} out"
         )
-    training_facts = {
-        **{name: before[name] for name in ("best_epoch", "parameters", "coefficients", "mix")},
-        "epochs": loop.epoch,
-        "seconds": round(time.monotonic() - start, 3),
-    }
     add_folder(run.folder(number))
-    result = split_result(graph, run.config, number, probabilities, training_facts)
+    result = SplitResult.of(
+        number,
+        run.config.seed,
+        part_scores(graph, number, probabilities),
+        epochs=loop.epoch,
+        best_epoch=before.best_epoch,
+        seconds=round(time.monotonic() - start, 3),
+        parameters=before.parameters,
+        coefficients=before.coefficients,
+        mix=before.mix,
+    )
     weights = dict(loop.model.state_dict())
     write_split(run.folder(number), run.key(number), weights, loop.history, probabilities, result)
