@@ -33,12 +33,22 @@ class NodeClassifier(nn.Module):
     The result is `[N, C]`, before the softmax.
     """
 
+    normalization: Normalization = "symmetric"
+    """That of the operator which `logits` is given."""
+    self_loops: bool = True
+    """Whether every node is linked to itself in it."""
     direction: Direction | None = None
     per_node_weights: tuple[str, ...] = ()
     """Names of the weights that have a row per node."""
 
     def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
         """Logits `[N, C]`."""
+        x = as_features(x)
+        operator = self.operator(adjacency, edge_weight, x.shape[0], self.normalization, self_loops=self.self_loops)
+        return self.logits(x, operator)
+
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]` from features and the one operator of a model that has no `forward` of its own."""
         raise NotImplementedError
 
     def reset_parameters(self) -> None:

@@ -6,9 +6,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpcn.nn.argument_checks import check_count, check_finite
-from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.base import Features, NodeClassifier
 from gpcn.nn.engine.dropout import dropout as drop
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import FeatureLayers, Linear
 
 
@@ -48,10 +48,8 @@ class ResidualGCN(NodeClassifier):
         self.residual = nn.ModuleList(Linear(hidden_channels, hidden_channels, bias) for _ in range(count))
         self.out = Linear(hidden_channels, out_channels, bias)
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         hidden: Tensor = self.features(x)
         for index in range(self.layers):
             layer = self.residual[0 if self.shared else index]

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.nn.argument_checks import check_count
-from gpcn.nn.base import Features, as_features
+from gpcn.nn.base import Features
 from gpcn.nn.baselines.gcnii import NearIdentityNetwork, identity_strengths, near_identity
 from gpcn.nn.baselines.gprgnn import generalized_pagerank
-from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import dropout as drop
 from gpcn.nn.engine.dropout import relu_dropout_
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.engine.randomness import uniform_
 from gpcn.nn.layers import Linear
 
@@ -75,10 +75,8 @@ class AdaGPR(NearIdentityNetwork):
         super().reset_parameters()
         self._reset_gates()
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         first: Tensor = self.features(x)  # [N, h]
         kept = self.alpha * first
         hidden = drop(first, self.dropout, self.training)

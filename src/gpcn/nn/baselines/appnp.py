@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from gpcn.nn.argument_checks import check_channels, check_count, check_share
-from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.base import Features, NodeClassifier
 from gpcn.nn.engine.dropout import check_probability, dropout_sparse
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import FeatureLayers, Linear
 
 
@@ -66,10 +66,8 @@ class APPNP(NodeClassifier):
         """The weight of each power of the adjacency, `[K + 1]`: `α (1 - α)^k`, and `(1 - α)^K` for the last."""
         return pagerank_coefficients(self.layers, self.alpha).to(self.device, self.dtype)
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         predicted: Tensor = self.out(self.features(x))  # [N, C]
         logits, returned = predicted, self.alpha * predicted
         for _ in range(self.layers):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from gpcn.nn.argument_checks import check_channels, check_choice, check_count
-from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.base import Features, NodeClassifier
 from gpcn.nn.baselines.gcn import GraphConvolution
-from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability, relu_dropout_
 from gpcn.nn.engine.dropout import dropout as drop
 from gpcn.nn.engine.operator import SparseOperator
@@ -62,14 +61,8 @@ class DeepNetwork(NodeClassifier):
         )
         self.out = Linear(hidden_channels, out_channels, bias)
 
-    def links(self, adjacency: AdjacencyLike, edge_weight: Tensor | None, num_nodes: int) -> SparseOperator:
-        """The operator that aggregates."""
-        raise NotImplementedError
-
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.links(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         hidden = drop(self.input(x), self.dropout, self.training)
         for norm, convolution in zip(self.norms, self.convolutions, strict=True):
             hidden = hidden + relu_dropout_(convolution(norm(hidden), operator), self.dropout, self.training)
@@ -102,10 +95,6 @@ class DeepGCN(DeepNetwork):
 
     aggregation = GraphConvolution
 
-    def links(self, adjacency: AdjacencyLike, edge_weight: Tensor | None, num_nodes: int) -> SparseOperator:
-        """`Ā`."""
-        return self.operator(adjacency, edge_weight, num_nodes)
-
 
 class DeepSAGE(DeepNetwork):
     """`DeepGCN` with the aggregation of Hamilton et al., *Inductive Representation Learning on Large Graphs* (NeurIPS
@@ -131,7 +120,5 @@ class DeepSAGE(DeepNetwork):
     """
 
     aggregation = MeanConvolution
-
-    def links(self, adjacency: AdjacencyLike, edge_weight: Tensor | None, num_nodes: int) -> SparseOperator:
-        """`M`."""
-        return self.operator(adjacency, edge_weight, num_nodes, "row", self_loops=False)
+    normalization = "row"
+    self_loops = False

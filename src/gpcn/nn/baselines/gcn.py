@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.nn.argument_checks import check_channels, check_count
-from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.base import Features, NodeClassifier
 from gpcn.nn.engine.dropout import check_probability, relu_dropout_
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import Linear, drop_features
@@ -83,10 +82,8 @@ class GCN(NodeClassifier):
         sizes = [in_channels, *[hidden_channels] * (layers - 1), out_channels]
         self.convolutions = nn.ModuleList(GraphConvolution(a, b, bias) for a, b in pairwise(sizes))
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         first, *others = self.convolutions
         hidden: Tensor = first(drop_features(x, self.dropout, self.training), operator)
         for layer in others:
@@ -142,10 +139,8 @@ class SGC(NodeClassifier):
         """The weight of each power of the adjacency, `[K + 1]`: all on the last."""
         return torch.eye(self.layers + 1, dtype=self.dtype, device=self.device)[-1]
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         logits: Tensor = self.linear(drop_features(x, self.dropout, self.training))  # [N, C]
         for _ in range(self.layers):
             logits = operator @ logits

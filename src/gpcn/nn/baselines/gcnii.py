@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.nn.argument_checks import check_channels, check_count, check_positive, check_share
-from gpcn.nn.base import Features, NodeClassifier, as_features
-from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.base import Features, NodeClassifier
 from gpcn.nn.engine.dropout import dropout as drop
 from gpcn.nn.engine.dropout import relu_dropout_
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import FeatureLayers, Linear
 
 
@@ -97,10 +97,8 @@ class GCNII(NearIdentityNetwork):
         self.initial = None if shared_weights else self._square_layers(hidden_channels)
         self.out = Linear(hidden_channels, out_channels, bias)
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         first: Tensor = self.features(x)  # [N, h]
         kept = self.alpha * first
         hidden = drop(first, self.dropout, self.training)

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from gpcn.errors import ConfigError, TrainingError, near_matches
 from gpcn.nn.argument_checks import check_channels, check_count, check_positive
-from gpcn.nn.base import Features, as_features
-from gpcn.nn.engine.adjacency import AdjacencyLike
+from gpcn.nn.base import Features
+from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.residual import ResidualGCN
 from gpcn.utils.extras import require_library
 
@@ -86,12 +86,10 @@ class GODE(ResidualGCN):
         if solver != "euler":
             self._library()  # missing: say so now, not after loading a dataset
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         if self.solver == "euler":
-            return super().forward(x, adjacency, edge_weight)
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+            return super().logits(x, operator)
         layer = self.residual[0]
 
         def derivative(time: Tensor, state: Tensor) -> Tensor:

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from gpcn.nn.argument_checks import check_channels, check_choice, check_count, check_share
-from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.base import Features, NodeClassifier
 from gpcn.nn.baselines.appnp import pagerank_coefficients
-from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability
 from gpcn.nn.engine.dropout import dropout as drop
 from gpcn.nn.engine.operator import SparseOperator
@@ -110,9 +109,7 @@ class GPRGNN(NodeClassifier):
         """`γ`, the weight of each power of the adjacency, `[K + 1]`."""
         return self.gamma.detach()
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         predicted = drop(self.out(self.features(x)), self.propagation_dropout, self.training)  # [N, C]
         return generalized_pagerank(operator, predicted, self.gamma)

@@ -11,7 +11,6 @@ from gpcn.errors import ConfigError
 from gpcn.nn.argument_checks import check_channels, check_count, check_same_nodes, check_share
 from gpcn.nn.base import Features
 from gpcn.nn.baselines.label_seeds import LabelSeeds
-from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.operator import SparseOperator
 
 SMALL = 1e-12  # how much of the training labels' class shares every node gets, reached by a label or not
@@ -75,12 +74,11 @@ class LabelPropagation(LabelSeeds):
             labels = torch.add(restart, operator @ labels, alpha=self.alpha)
         return labels
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         if not len(self.seeds):
             raise ConfigError("label propagation has seen no labels; call observe(labels, train) first")
         check_same_nodes("LabelPropagation", len(self.seeds), x.shape[0])
-        operator = self.operator(adjacency, edge_weight, x.shape[0], self_loops=self.self_loops)
         counts = self.seeds.sum(0) + 1
         return torch.log(self.spread(operator) + SMALL * counts / counts.sum()).log_softmax(1)
 

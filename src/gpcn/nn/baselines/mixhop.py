@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from gpcn.errors import ConfigError
 from gpcn.nn.argument_checks import check_channels, check_count
-from gpcn.nn.base import Features, NodeClassifier, as_features
+from gpcn.nn.base import Features, NodeClassifier
 from gpcn.nn.baselines.gcn import GraphConvolution
-from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.dropout import check_probability, relu_dropout_
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.layers import Linear, drop_features
@@ -91,10 +90,8 @@ class MixHop(NodeClassifier):
         self.convolutions = nn.ModuleList(MixHopConvolution(size, hidden_channels, powers, bias) for size in sizes)
         self.out = Linear(wide, out_channels, bias)
 
-    def forward(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits `[N, C]`."""
-        x = as_features(x)
-        operator = self.operator(adjacency, edge_weight, x.shape[0])
+    def logits(self, x: Features, operator: SparseOperator) -> Tensor:
+        """Return logits `[N, C]`."""
         hidden = drop_features(x, self.dropout, self.training)
         for layer in self.convolutions:
             hidden = relu_dropout_(layer(hidden, operator), self.dropout, self.training)
