@@ -55,7 +55,7 @@ def rewritten(tmp_path: Path, **changes: object) -> Path:
     arrays = read_npz(path, "g")
     meta = json.loads(arrays["meta"].tobytes())
     for key, value in changes.items():
-        if key in meta:
+        if key in native.GraphMeta.__struct_fields__:
             meta[key] = value
         elif value is None:
             del arrays[key.replace("__", ".")]
@@ -73,8 +73,8 @@ def rewritten(tmp_path: Path, **changes: object) -> Path:
         ({"version": 99}, "format version 99; this gpcn reads version 1"),
         ({"format": "other"}, "not in the gpcn format"),
         ({"meta": np.frombuffer(b"{", np.uint8)}, "no readable description"),
-        ({"name": 3}, "name is int; expected str"),
-        ({"label_names": "ab"}, "label_names is str; expected list"),
+        ({"name": 3}, "name is 3; expected text"),
+        ({"label_names": "ab"}, "label_names is 'ab'; expected a list"),
         ({"labels": None}, "lacks the array 'labels'"),
         ({"labels": np.zeros((2, 3), np.int64)}, "."),
         ({"adjacency__indices": np.array([1, 3, 2, 3, 4, 77], np.int32)}, "damaged"),
@@ -86,7 +86,7 @@ def rewritten(tmp_path: Path, **changes: object) -> Path:
         ({"adjacency__indices": np.array([1.0, 3, 2, 3, 4, 5])}, "indices is float64"),
         ({"features": np.zeros((6, 2), np.complex64)}, "features is complex64"),
         ({"meta": np.frombuffer(b"[" * 100_000, np.uint8)}, "no readable description"),
-        ({"notes": [1]}, "notes holds something other than text"),
+        ({"notes": [1]}, r"notes\[0\] is 1; expected text"),
         ({"node_ids__text": np.full(6, 255, np.uint8)}, "not UTF-8"),
         ({"node_ids__ends": np.array([1, 2], np.int64)}, "do not fill their text"),
         ({"node_ids__ends": None}, "."),

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from gpcn import save
 from gpcn.data.packed_text import pack_texts
 from gpcn.data.split_plan import SplitPlan
+from gpcn.records.reading import encode
 from tests.fuzz.readers import KINDS
 from tests.graphs import make_graph
 
@@ -73,7 +74,7 @@ def contents() -> dict[str, list[bytes]]:
         "settings": [b'model = "gpcn-link"\nhidden = 8\nlr = 0.1\nseed = 3\nbias = true\n'],
         "columns": [b'source = "a"\nlabel = "b"\nnumeric = ["x", "y"]\nundirected = true\n'],
         "node_ids": [archive(**pack_texts(["a", "βeta", ""], "node_ids")), archive(node_ids=np.array(["a", "b"]))],
-        "plan": [json.dumps(SplitPlan(count=3).to_json()).encode()],
+        "plan": [json.dumps(encode(SplitPlan(count=3))).encode()],
         "parquet": [parquet()],
         "gz": [gzip.compress(EDGES, mtime=0)],
         "zst": [pa.compress(EDGES, codec="zstd", asbytes=True)],

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.data.tables.assembly import assemble_graph
+from gpcn.data.tables.assembly import GraphOutline, assemble_graph
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable
 from gpcn.data.tables.tables_out import feature_column_titles
@@ -73,7 +73,7 @@ def from_pyg(data: Data | HeteroData, *, name: str = "graph", metric: str = "acc
         raise DataError("the Data has no edge_index; expected one of shape [2, E]")
     nodes = int(data.num_nodes)
     notes = (UNUSED_EDGE_ATTR,) if "edge_attr" in data else ()
-    return Graph(adjacency=_links(data, nodes), **_node_fields(data, nodes), name=name, metric=metric, notes=notes)
+    return _graph_of_store(data, nodes, _links(data, nodes), {}, name=name, metric=metric, notes=notes)
 
 
 def _from_hetero(data: HeteroData, name: str, metric: str) -> Graph:
@@ -94,8 +94,7 @@ def _from_hetero(data: HeteroData, name: str, metric: str) -> Graph:
         union.data[:] = 1
     several = relations if len(relations) > 1 else {}
     notes = (UNUSED_EDGE_ATTR,) if any("edge_attr" in data[kind] for kind in data.edge_types) else ()
-    fields = _node_fields(store, nodes)
-    return Graph(adjacency=union, relations=several, **fields, name=name, metric=metric, notes=notes)
+    return _graph_of_store(store, nodes, union, several, name=name, metric=metric, notes=notes)
 
 
 def _links(store: Any, nodes: int) -> Any:
@@ -112,9 +111,20 @@ def _links(store: Any, nodes: int) -> Any:
     return links
 
 
-def _node_fields(store: Any, nodes: int) -> dict[str, Any]:
-    labels = _labels(store.get("y"), nodes)
-    return {"features": _features(store.get("x"), nodes), "labels": labels, "splits": _splits(store, nodes)}
+def _graph_of_store(
+    store: Any, nodes: int, links: Any, relations: dict[str, Any], *, name: str, metric: str, notes: tuple[str, ...]
+) -> Graph:
+    """Return the graph with what a store says of its nodes."""
+    return Graph(
+        adjacency=links,
+        relations=relations,
+        features=_features(store.get("x"), nodes),
+        labels=_labels(store.get("y"), nodes),
+        splits=_splits(store, nodes),
+        name=name,
+        metric=metric,
+        notes=notes,
+    )
 
 
 def _labels(y: Any, nodes: int) -> Any:
@@ -161,13 +171,19 @@ def from_networkx(
     preparation: Preparation | None = None,
     **named: Any,
 ) -> Graph:
-    """A graph from NetworkX, its node and edge attributes read like the columns of tables.
+    """Return a graph from NetworkX, its node and edge attributes read like the columns of tables.
 
     `named` are fields of `Columns`, such as `label="role"`.
     """
+    outline = GraphOutline(name=name, require_labels=require_labels, preparation=preparation)
+    return graph_of_networkx(graph, _columns(columns, named), outline)
+
+
+def graph_of_networkx(graph: nx.Graph, columns: Columns, outline: GraphOutline) -> Graph:
+    """Return the graph of `outline` with the nodes, links and attributes of one of NetworkX."""
+    name = outline.name
     if graph.number_of_nodes() == 0:
         raise DataError(f"{name} has no nodes; expected at least one")
-    wanted = _columns(columns, named)
     nodes = _attributes([attributes for _, attributes in graph.nodes(data=True)], "node", name)
     edges = _attributes([attributes for _, _, attributes in graph.edges(data=True)], "edge", name)
     identity, source, target = (_unused(word, (*nodes, *edges)) for word in ("id", "source", "target"))
@@ -181,11 +197,10 @@ def from_networkx(
         numeric: dict[str, Role] = {
             key: "number" for key, column in nodes.items() if values.is_number_type(column.type)
         }
-        wanted = replace(wanted, scale="none", structure="none", roles={**numeric, **wanted.roles})
-    undirected = wanted.undirected or not graph.is_directed()
-    settled = replace(wanted, id=identity, source=source, target=target, undirected=undirected)
-    options: dict[str, Any] = {"name": name, "require_labels": require_labels, "preparation": preparation}
-    return from_arrow(pa.table(edges), pa.table(nodes), settled, where=(name, name), **options)
+        columns = replace(columns, scale="none", structure="none", roles={**numeric, **columns.roles})
+    undirected = columns.undirected or not graph.is_directed()
+    settled = replace(columns, id=identity, source=source, target=target, undirected=undirected)
+    return _graph_of_arrow(SourceTable(pa.table(edges), name), SourceTable(pa.table(nodes), name), settled, outline)
 
 
 def from_frames(
@@ -198,48 +213,36 @@ def from_frames(
     preparation: Preparation | None = None,
     **named: Any,
 ) -> Graph:
-    """A graph from two data frames of pandas or Polars, or Arrow tables, read as files are.
+    """Return a graph from two data frames of pandas or Polars, or Arrow tables, read as files are.
 
     `named` are fields of `Columns`, such as `source="payer", target="payee", id="account", label="fraud"`.
     """
-    wanted = _columns(columns, named)
-    tables = [None if frame is None else _arrow(frame, what) for frame, what in ((edges, "edges"), (nodes, "nodes"))]
-    if tables[0] is None:
+    if edges is None:
         raise DataError("edges is None; expected a data frame with the two ends of every edge")
-    options: dict[str, Any] = {"name": name, "require_labels": require_labels, "preparation": preparation}
-    return from_arrow(tables[0], tables[1], wanted, where=("edges", "nodes"), **options)
+    node_table = None if nodes is None else _arrow(nodes, "nodes")
+    outline = GraphOutline(name=name, require_labels=require_labels, preparation=preparation)
+    return _graph_of_arrow(_arrow(edges, "edges"), node_table, _columns(columns, named), outline)
 
 
-def from_arrow(
-    edges: pa.Table,
-    nodes: pa.Table | None,
-    columns: Columns,
-    *,
-    where: tuple[str, str],
-    preparation: Preparation | None = None,
-    **options: Any,
-) -> Graph:
-    """A graph from two Arrow tables; `where` says what to call them in messages."""
-    if preparation is not None:
-        columns = columns.as_read_before(preparation.reading)
-    columns = columns.in_edges(edges.column_names, where[0], lenient=preparation is not None)
+def _graph_of_arrow(edges: SourceTable, nodes: SourceTable | None, columns: Columns, outline: GraphOutline) -> Graph:
+    earlier = outline.earlier
+    if earlier is not None:
+        columns = columns.as_read_before(earlier.reading)
+    columns = columns.in_edges(edges.data.column_names, edges.where, lenient=earlier is not None)
     if nodes is not None:
-        columns = columns.in_nodes(nodes.column_names, where[1], lenient=preparation is not None)
-    tables = (SourceTable(edges, where[0]), None if nodes is None else SourceTable(nodes, where[1]))
-    return assemble_graph(*tables, columns, preparation=preparation, **options)
+        columns = columns.in_nodes(nodes.data.column_names, nodes.where, lenient=earlier is not None)
+    return assemble_graph(edges, nodes, columns, outline)
 
 
 def _columns(columns: Columns | None, named: dict[str, Any]) -> Columns:
+    listed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
     try:
-        listed: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in named.items()
-        }
         return replace(columns or Columns(), **listed)
     except TypeError as error:
         raise DataError(f"{', '.join(named)}: not all of these are fields of Columns; see gpcn.Columns") from error
 
 
-def _arrow(frame: Any, what: str) -> pa.Table:
+def _arrow(frame: Any, what: str) -> SourceTable:
     try:
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (TypeError, ValueError, pa.ArrowException) as error:
@@ -253,7 +256,7 @@ def _arrow(frame: Any, what: str) -> pa.Table:
             table = table.set_column(position, field.name, table.column(position).cast(pa.string()))
         elif pa.types.is_dictionary(field.type):
             table = table.set_column(position, field.name, table.column(position).cast(field.type.value_type))
-    return table
+    return SourceTable(table, what)
 
 
 def _attributes(rows: list[dict[Any, Any]], what: str, where: str) -> dict[str, Any]:

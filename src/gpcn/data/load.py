@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gpcn.data import native
 from gpcn.data.archives import read_npz
 from gpcn.data.benchmarks import catalog, readers
 from gpcn.data.benchmarks.fetch import mirror_folder
 from gpcn.data.benchmarks.loading import load_dataset
-from gpcn.data.interop import from_networkx
+from gpcn.data.interop import graph_of_networkx
 from gpcn.data.object_storage import local_copy
 from gpcn.data.tables import delimited
-from gpcn.data.tables.assembly import assemble_graph
+from gpcn.data.tables.assembly import GraphOutline, assemble_graph
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable, edge_header_note
 from gpcn.data.tables.tables_out import read_table_description
@@ -62,7 +62,8 @@ def load(
             require_unicode_path(file)
             require_regular_file(file)
         _check_exists(path, str(source))
-        graph = _load_path(path, None if nodes is None else Path(nodes), columns, require_labels, preparation)
+        outline = GraphOutline(name=path.stem, require_labels=require_labels, preparation=preparation)
+        graph = _load_path(path, None if nodes is None else Path(nodes), columns, outline)
     except OSError as error:
         raise DataError(f"cannot read {error.filename or path}: {error.strerror or error}") from error
     except DataError as error:
@@ -87,28 +88,24 @@ def _refuse_options(what: str, nodes: object, columns: Columns) -> None:
         raise ConfigError(f"{what} has its own columns; leave out {Option('nodes')} and the options that name columns")
 
 
-def _load_path(
-    path: Path, nodes: Path | None, columns: Columns, require_labels: bool, preparation: Preparation | None
-) -> Graph:
+def _load_path(path: Path, nodes: Path | None, columns: Columns, outline: GraphOutline) -> Graph:
     if path.is_dir() and layout.kind_of(path) == "parts":
         from gpcn.data.parts.whole_graph import read_whole
 
         _refuse_options(str(path), nodes, columns)
-        return with_structure_features(read_whole(path), columns.structure, preparation)
+        return with_structure_features(read_whole(path), columns.structure, outline.preparation)
     if path.is_dir():
         edges, own_nodes = find_pair(path)
-        columns, described = read_table_description(path, columns)
-        described = {"name": path.resolve().name, **described}
-        preparation = described.pop("preparation", preparation)
-        return _load_tables(edges, nodes or own_nodes, columns, require_labels, preparation, **described)
+        columns, outline = read_table_description(path, columns, replace(outline, name=path.resolve().name))
+        return _load_tables(edges, nodes or own_nodes, columns, outline)
     suffix = path.suffix.lower()
     if suffix == ".npz":
         _refuse_options(str(path), nodes, columns)
-        return with_structure_features(_load_npz(path), columns.structure, preparation)
+        return with_structure_features(_load_npz(path), columns.structure, outline.preparation)
     if delimited.table_file_ending(path) in delimited.SUFFIXES or suffix in delimited.EDGE_LISTS:
-        return _load_tables(path, nodes, columns, require_labels, preparation, name=delimited.table_file_stem(path))
+        return _load_tables(path, nodes, columns, replace(outline, name=delimited.table_file_stem(path)))
     if suffix == ".graphml":
-        return _load_graphml(path, columns, require_labels, preparation)
+        return _load_graphml(path, columns, outline)
     endings = ", ".join((*TABLES, *delimited.EDGE_LISTS, ".npz", ".graphml"))
     raise DataError(f"{path} has an unknown ending {path.suffix!r}; expected a folder or one of {endings}")
 
@@ -131,17 +128,10 @@ def find_pair(folder: Path) -> tuple[Path, Path | None]:
     return edges, find("nodes")
 
 
-def _load_tables(
-    edges: Path,
-    nodes: Path | None,
-    columns: Columns,
-    require_labels: bool,
-    preparation: Preparation | None,
-    **described: Any,
-) -> Graph:
-    scored = preparation is not None and "feature_names" not in described
-    if preparation is not None and scored:
-        columns = columns.as_read_before(preparation.reading)
+def _load_tables(edges: Path, nodes: Path | None, columns: Columns, outline: GraphOutline) -> Graph:
+    earlier, scored = outline.earlier, outline.earlier is not None
+    if earlier is not None:
+        columns = columns.as_read_before(earlier.reading)
     if edges.suffix.lower() in delimited.EDGE_LISTS:
         edge_table = SourceTable(delimited.read_edge_list(edges), str(edges))
         columns = columns.in_edges(edge_table.data.column_names, str(edges), lenient=scored)
@@ -152,7 +142,7 @@ def _load_tables(
         table = delimited.read_table(edges, text=ends, may_be_empty=nodes is not None)
         edge_table = SourceTable(table, str(edges), delimited.first_data_line(edges))
         if not given.names_ends(names):
-            described["notes"] = [edge_header_note(edge_table, columns)]
+            outline = replace(outline, notes=(edge_header_note(edge_table, columns),))
     node_table = None
     if nodes is not None:
         if not nodes.is_file():
@@ -160,12 +150,10 @@ def _load_tables(
         names = delimited.table_column_names(nodes)
         columns = columns.in_nodes(names, str(nodes), lenient=scored)
         texts = [name for name in (columns.id, columns.label, *(columns.splits or ())) if name]
-        literal = [*columns.literal_columns, *(preparation.literal_columns if scored and preparation else ())]
+        literal = [*columns.literal_columns, *(earlier.literal_columns if earlier else ())]
         table = delimited.read_table(nodes, text=texts, literal=literal, only=(*texts, *(columns.features or ())))
         node_table = SourceTable(table, str(nodes), delimited.first_data_line(nodes))
-    return assemble_graph(
-        edge_table, node_table, columns, require_labels=require_labels, preparation=preparation, **described
-    )
+    return assemble_graph(edge_table, node_table, columns, outline)
 
 
 def _load_npz(path: Path) -> Graph:
@@ -173,15 +161,14 @@ def _load_npz(path: Path) -> Graph:
     if native.is_native(arrays):
         return native.from_arrays(arrays, str(path))
     if "node_features" in arrays:
-        fields = readers.heterophilous_fields(arrays, str(path), directed=True)
-        return Graph(**fields, name=path.stem)
+        return replace(readers.heterophilous_graph(arrays, str(path), directed=True), name=path.stem)
     raise DataError(
         f"{path} holds the arrays {', '.join(sorted(arrays)) or '(none)'}; expected a file written by gpcn convert, or "
         "edges, node_features and node_labels"
     )
 
 
-def _load_graphml(path: Path, columns: Columns, require_labels: bool, preparation: Preparation | None) -> Graph:
+def _load_graphml(path: Path, columns: Columns, outline: GraphOutline) -> Graph:
     nx = require_library("networkx", "reading GraphML")
     content = path.read_bytes()
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
@@ -192,4 +179,4 @@ def _load_graphml(path: Path, columns: Columns, require_labels: bool, preparatio
         raise DataError(
             f"{path} is not readable GraphML: {str(error).splitlines()[0] if str(error) else error!r}"
         ) from error
-    return from_networkx(graph, columns, name=path.stem, require_labels=require_labels, preparation=preparation)
+    return graph_of_networkx(graph, columns, outline)

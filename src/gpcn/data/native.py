@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from msgspec import Struct
 
 from gpcn.data import packed_text
 from gpcn.data.archives import Arrays, read_npz, require_array
@@ -26,6 +27,7 @@ from gpcn.errors import DataError
 from gpcn.files.atomic import replacing
 from gpcn.graph import Graph, Split
 from gpcn.preparation.preparation import Preparation
+from gpcn.records.reading import decode, encode, parse
 
 FORMAT = "gpcn-graph"
 VERSION = 1
@@ -49,46 +51,61 @@ def is_native(arrays: Arrays) -> bool:
     return "meta" in arrays and "adjacency.indptr" in arrays
 
 
+class GraphMeta(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What of a graph is no array."""
+
+    format: str
+    version: int
+    name: str = "graph"
+    metric: str = "accuracy"
+    label_names: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    preparation: Preparation | None = None
+
+
 def from_arrays(arrays: Arrays, name: str) -> Graph:
-    """The graph in `arrays`, checked like any other."""
+    """Return the graph in `arrays`, checked like any other."""
     meta = _meta(arrays, name)
     try:
         labels = require_array(arrays, "labels", "iu", 1)
-        fields: dict[str, Any] = {
-            "adjacency": _matrix(arrays, "adjacency", (labels.size, labels.size)),
-            "features": _feature_matrix(arrays),
-            "labels": labels,
-            "splits": _splits(arrays, labels.size),
-        }
-        if "node_ids.text" in arrays:
-            fields["node_ids"] = packed_text.unpack_texts(arrays, packed_text.NODE_IDS)
         size = (labels.size, labels.size)
-        relations = meta.get("relations") or []
-        fields["relations"] = {kind: _matrix(arrays, f"relations.{i}", size) for i, kind in enumerate(relations)}
+        named = "node_ids.text" in arrays
+        return Graph(
+            adjacency=_matrix(arrays, "adjacency", size),
+            relations={kind: _matrix(arrays, f"relations.{i}", size) for i, kind in enumerate(meta.relations)},
+            features=_feature_matrix(arrays),
+            labels=labels,
+            splits=_splits(arrays, labels.size),
+            node_ids=packed_text.unpack_texts(arrays, packed_text.NODE_IDS) if named else None,
+            name=meta.name,
+            metric=meta.metric,
+            label_names=meta.label_names,
+            feature_names=meta.feature_names,
+            notes=meta.notes,
+            preparation=meta.preparation,
+        )
     except KeyError as missing:
         raise DataError(f"{name} lacks the array {missing}; expected a file written by gpcn convert") from missing
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise DataError(f"{name} is damaged: {error}") from error
-    if meta.get("preparation") is not None:
-        fields["preparation"] = Preparation.from_json(meta["preparation"], name)
-    kept = ("name", "metric", "label_names", "feature_names", "notes")
-    return Graph(**fields, **{key: meta[key] for key in kept if meta.get(key) is not None})
 
 
 def _to_arrays(graph: Graph) -> Arrays:
-    meta = {
-        "format": FORMAT,
-        "version": VERSION,
-        "name": graph.name,
-        "metric": graph.metric,
-        "label_names": graph.label_names,
-        "feature_names": graph.feature_names,
-        "notes": graph.notes,
-        **({"relations": list(graph.relations)} if graph.relations else {}),
-        **({"preparation": graph.preparation.to_json()} if graph.preparation else {}),
-    }
+    meta = GraphMeta(
+        format=FORMAT,
+        version=VERSION,
+        name=graph.name,
+        metric=graph.metric,
+        label_names=None if graph.label_names is None else tuple(graph.label_names),
+        feature_names=None if graph.feature_names is None else tuple(graph.feature_names),
+        notes=graph.notes,
+        relations=tuple(graph.relations),
+        preparation=graph.preparation,
+    )
     arrays: Arrays = {
-        "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
+        "meta": np.frombuffer(json.dumps(encode(meta)).encode(), dtype=np.uint8),
         "adjacency.indptr": graph.adjacency.indptr,
         "adjacency.indices": graph.adjacency.indices,
         "labels": graph.labels,
@@ -120,29 +137,17 @@ def _save(stream: BinaryIO, arrays: Arrays) -> None:
                 np.lib.format.write_array(target, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def _meta(arrays: Arrays, name: str) -> dict[str, Any]:
+def _meta(arrays: Arrays, name: str) -> GraphMeta:
     try:
-        meta = json.loads(require_array(arrays, "meta", "u", 1).tobytes().decode())
-    except (KeyError, ValueError, RecursionError) as error:
-        raise DataError(f"{name} has no readable description; expected a file written by gpcn convert") from error
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        raise DataError(f"{name} is not in the gpcn format; expected a file written by gpcn convert")
-    if meta.get("version") != VERSION:
+        meta = decode(parse(require_array(arrays, "meta", "u", 1).tobytes()), GraphMeta)
+    except (KeyError, ValueError) as error:
         raise DataError(
-            f"{name} has format version {meta.get('version')!r}; this gpcn reads version {VERSION}; upgrade gpcn"
-        )
-    for field, item in (
-        ("name", str),
-        ("metric", str),
-        ("label_names", list),
-        ("feature_names", list),
-        ("notes", list),
-        ("relations", list),
-    ):
-        if meta.get(field) is not None and not isinstance(meta[field], item):
-            raise DataError(f"{name}: {field} is {type(meta[field]).__name__}; expected {item.__name__}")
-        if item is list and not all(isinstance(text, str) for text in meta.get(field) or ()):
-            raise DataError(f"{name}: {field} holds something other than text")
+            f"{name} has no readable description ({error}); expected a file written by gpcn convert"
+        ) from error
+    if meta.format != FORMAT:
+        raise DataError(f"{name} is not in the gpcn format; expected a file written by gpcn convert")
+    if meta.version != VERSION:
+        raise DataError(f"{name} has format version {meta.version}; this gpcn reads version {VERSION}; upgrade gpcn")
     return meta
 
 

@@ -54,7 +54,7 @@ def parse(text: bytes | str) -> Any:
     """Return a JSON document as plain data; neither NaN nor half a character is one."""
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
 

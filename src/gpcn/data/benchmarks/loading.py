@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from gpcn.data import native
@@ -47,8 +48,9 @@ def _at_hand(dataset: Dataset, source: Source, mirror: Path | None) -> bool:
 
 def _parse(dataset: Dataset, source: Source, mirror: Path | None) -> Graph:
     files = source.remote_files
-    fields = source.read({file.path: fetch_file(file, mirror) for file in files})
-    graph = Graph(**fields, name=dataset.name, metric=dataset.metric, notes=(dataset.note,) if dataset.note else ())
+    raw = source.read({file.path: fetch_file(file, mirror) for file in files})
+    notes = (dataset.note,) if dataset.note else ()
+    graph = replace(raw, name=dataset.name, metric=dataset.metric, notes=notes)
     if not all(file.verifiable for file in files):
         _check_size(graph, dataset)
     return random_splits(graph, count=dataset.splits, stratified=False) if dataset.random_splits else graph

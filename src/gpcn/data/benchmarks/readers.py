@@ -1,7 +1,7 @@
-"""The raw formats of the public benchmarks: verified bytes in, `Graph` fields out.
+"""The raw formats of the public benchmarks: verified bytes in, a `Graph` out.
 
-Every reader takes the files of one dataset, as `{path: content}`, and returns the fields of a `Graph`; the catalog
-adds name and metric. Two conventions hold for all: a feature matrix with few non-zeros becomes sparse
+Every reader takes the files of one dataset, as `{path: content}`, and returns its graph; the catalog adds name and
+metric. Two conventions hold for all: a feature matrix with few non-zeros becomes sparse
 (`compact_features`), and where the file lists an undirected edge once, both directions are stored.
 """
 
@@ -21,22 +21,21 @@ from gpcn.data.archives import read_npz
 from gpcn.data.benchmarks import pickles
 from gpcn.data.tables.feature_storage import compact_features
 from gpcn.errors import DataError
-from gpcn.graph import Split
+from gpcn.graph import Graph, Split
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.utils.types import IntVector
 
 Files: TypeAlias = Mapping[str, bytes]
-Fields: TypeAlias = dict[str, Any]
-Reader: TypeAlias = Callable[[Files], Fields]
+Reader: TypeAlias = Callable[[Files], Graph]
 
 
-def read_heterophilous(files: Files, *, directed: bool = False) -> Fields:
+def read_heterophilous(files: Files, *, directed: bool = False) -> Graph:
     """heterophilous-graphs (Platonov et al.): one `.npz` with edges, features, labels and masks `[S, N]`."""
     ((path, content),) = files.items()
-    return heterophilous_fields(read_npz(content, path), path, directed=directed)
+    return heterophilous_graph(read_npz(content, path), path, directed=directed)
 
 
-def heterophilous_fields(arrays: Mapping[str, npt.NDArray[Any]], path: str, *, directed: bool) -> Fields:
+def heterophilous_graph(arrays: Mapping[str, npt.NDArray[Any]], path: str, *, directed: bool) -> Graph:
     """The same from arrays already read; users' own archives may have this layout too."""
     needed = ("edges", "node_features", "node_labels")
     for key in needed:
@@ -54,15 +53,15 @@ def heterophilous_fields(arrays: Mapping[str, npt.NDArray[Any]], path: str, *, d
     if masks and (len(masks) < 3 or len(shapes) > 1 or masks[0].ndim != 2 or masks[0].shape[1] != nodes):
         raise DataError(f"{path}: the masks have shapes {sorted(shapes)}; expected three of [S, {nodes}]")
     splits = tuple(Split.from_masks(*rows) for rows in zip(*masks, strict=True)) if masks else ()
-    return {
-        "adjacency": _adjacency(edges.T, nodes, directed=directed),
-        "features": compact_features(arrays["node_features"]),
-        "labels": arrays["node_labels"],
-        "splits": splits,
-    }
+    return Graph(
+        adjacency=_adjacency(edges.T, nodes, directed=directed),
+        features=compact_features(arrays["node_features"]),
+        labels=arrays["node_labels"],
+        splits=splits,
+    )
 
 
-def read_geom_gcn(files: Files, *, feature_indices: int | None = None) -> Fields:
+def read_geom_gcn(files: Files, *, feature_indices: int | None = None) -> Graph:
     """geom-gcn: tab-separated nodes (id, features, label) and directed edges, ten `.npz` splits.
 
     `feature_indices` is the number of features where the column lists the indices of the ones (film);
@@ -77,15 +76,15 @@ def read_geom_gcn(files: Files, *, feature_indices: int | None = None) -> Fields
     else:
         features = _from_index_lists([[int(i) for i in row[1].split(",") if i] for row in rows], feature_indices)
     edges = np.array([(int(a), int(b)) for a, b in _lines(files, "out1_graph_edges.txt")], dtype=np.int64)
-    return {
-        "adjacency": _adjacency(edges.T, labels.size, directed=True),
-        "features": compact_features(features),
-        "labels": labels,
-        "splits": _geom_gcn_splits(files),
-    }
+    return Graph(
+        adjacency=_adjacency(edges.T, labels.size, directed=True),
+        features=compact_features(features),
+        labels=labels,
+        splits=_geom_gcn_splits(files),
+    )
 
 
-def read_planetoid(files: Files) -> Fields:
+def read_planetoid(files: Files) -> Graph:
     """Planetoid's `ind.*` pickles (cora, citeseer, pubmed) with geom-gcn's splits.
 
     Test nodes are stored apart and shuffled; `test.index` puts them back. Citeseer lacks 15 of them: as in the
@@ -106,15 +105,15 @@ def read_planetoid(files: Files) -> Fields:
     one_hot[:stored_in_order] = load["ally"]
     one_hot[test] = load["ty"]
     pairs = [(node, other) for node, others in load["graph"].items() for other in others]
-    return {
-        "adjacency": _adjacency(np.array(pairs, dtype=np.int64).T, total, directed=False),
-        "features": compact_features(features),
-        "labels": one_hot.argmax(axis=1),
-        "splits": _geom_gcn_splits(files),
-    }
+    return Graph(
+        adjacency=_adjacency(np.array(pairs, dtype=np.int64).T, total, directed=False),
+        features=compact_features(features),
+        labels=one_hot.argmax(axis=1),
+        splits=_geom_gcn_splits(files),
+    )
 
 
-def read_twitch(files: Files, *, vocabulary: int = 3170) -> Fields:
+def read_twitch(files: Files, *, vocabulary: int = 3170) -> Graph:
     """MUSAE Twitch: mutual friendships, games as features (unused ones dropped), mature language as label."""
     content = {path.rsplit("_", 1)[-1]: (path, data) for path, data in files.items()}
     target = list(csv.DictReader(io.StringIO(content["target.csv"][1].decode())))
@@ -124,15 +123,15 @@ def read_twitch(files: Files, *, vocabulary: int = 3170) -> Fields:
     features = _from_index_lists([games.get(str(node), []) for node in range(labels.size)], vocabulary)
     used = np.flatnonzero(features.sum(axis=0))
     edges = np.loadtxt(io.BytesIO(content["edges.csv"][1]), delimiter=",", skiprows=1, dtype=np.int64)
-    return {
-        "adjacency": _adjacency(edges.T, labels.size, directed=False),
-        "features": compact_features(features[:, used]),
-        "labels": labels,
-        "splits": _linkx_splits(files),
-    }
+    return Graph(
+        adjacency=_adjacency(edges.T, labels.size, directed=False),
+        features=compact_features(features[:, used]),
+        labels=labels,
+        splits=_linkx_splits(files),
+    )
 
 
-def read_deezer(files: Files, *, vocabulary: int = 31241) -> Fields:
+def read_deezer(files: Files, *, vocabulary: int = 31241) -> Graph:
     """Deezer Europe as its authors publish it: mutual friendships, liked artists as features, gender as label."""
     content = {path.rsplit("_", 1)[-1]: data for path, data in files.items()}
     target = np.loadtxt(io.BytesIO(content["target.csv"]), delimiter=",", skiprows=1, dtype=np.int64)
@@ -140,51 +139,51 @@ def read_deezer(files: Files, *, vocabulary: int = 31241) -> Fields:
     labels[target[:, 0]] = target[:, 1]
     artists = json.loads(content["features.json"])
     edges = np.loadtxt(io.BytesIO(content["edges.csv"]), delimiter=",", skiprows=1, dtype=np.int64)
-    return {
-        "adjacency": _adjacency(edges.T, labels.size, directed=False),
-        "features": compact_features(
+    return Graph(
+        adjacency=_adjacency(edges.T, labels.size, directed=False),
+        features=compact_features(
             _from_index_lists([artists.get(str(node), []) for node in range(labels.size)], vocabulary)
         ),
-        "labels": labels,
-        "splits": _linkx_splits(files),
-    }
+        labels=labels,
+        splits=_linkx_splits(files),
+    )
 
 
-def read_facebook100(files: Files) -> Fields:
+def read_facebook100(files: Files) -> Graph:
     """Facebook 100: gender (0 missing) is the label; the other six attributes are one-hot, missing included."""
     mat = _mat(files)
     info = np.asarray(mat["local_info"]).astype(np.int64)
     blocks = [_one_hot(info[:, column]) for column in (0, 2, 3, 4, 5, 6)]
-    return {
-        "adjacency": _binary(mat["A"]),
-        "features": compact_features(sp.hstack(blocks, format="csr")),
-        "labels": info[:, 1] - 1,
-        "splits": _linkx_splits(files),
-    }
+    return Graph(
+        adjacency=_binary(mat["A"]),
+        features=compact_features(sp.hstack(blocks, format="csr")),
+        labels=info[:, 1] - 1,
+        splits=_linkx_splits(files),
+    )
 
 
-def read_linkx_matrix(files: Files, *, adjacency: str = "A", features: str = "features") -> Fields:
+def read_linkx_matrix(files: Files, *, adjacency: str = "A", features: str = "features") -> Graph:
     """LINKX `.mat` files with a sparse adjacency (deezer-europe: `A`, yelp-chi: `homo`)."""
     mat = _mat(files)
     matrix = mat[features]
-    return {
-        "adjacency": _undirected(_binary(mat[adjacency])),
-        "features": compact_features(matrix if sp.issparse(matrix) else np.asarray(matrix)),
-        "labels": np.asarray(mat["label"]).astype(np.int64).ravel(),
-        "splits": _linkx_splits(files),
-    }
+    return Graph(
+        adjacency=_undirected(_binary(mat[adjacency])),
+        features=compact_features(matrix if sp.issparse(matrix) else np.asarray(matrix)),
+        labels=np.asarray(mat["label"]).astype(np.int64).ravel(),
+        splits=_linkx_splits(files),
+    )
 
 
-def read_linkx_edges(files: Files) -> Fields:
+def read_linkx_edges(files: Files) -> Graph:
     """LINKX `.mat` files with an edge index (genius)."""
     mat = _mat(files)
     labels = np.asarray(mat["label"]).astype(np.int64).ravel()
-    return {
-        "adjacency": _adjacency(np.asarray(mat["edge_index"]), labels.size, directed=False),
-        "features": compact_features(np.asarray(mat["node_feat"])),
-        "labels": labels,
-        "splits": _linkx_splits(files),
-    }
+    return Graph(
+        adjacency=_adjacency(np.asarray(mat["edge_index"]), labels.size, directed=False),
+        features=compact_features(np.asarray(mat["node_feat"])),
+        labels=labels,
+        splits=_linkx_splits(files),
+    )
 
 
 def _adjacency(edge_index: npt.NDArray[Any], nodes: int, *, directed: bool) -> sp.csr_array:

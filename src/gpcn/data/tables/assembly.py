@@ -6,8 +6,8 @@ Ids and labels are compared as text, to the letter. What the other columns hold 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.scalar_encoders import Dates, date_note
 from gpcn.preparation.values import MISSING
 from gpcn.tasks.metric_choice import default_metric
+from gpcn.utils.types import SparseMatrix
 
 PARTS = {
     "train": ("train", "training"),
@@ -37,35 +38,84 @@ PARTS = {
     "calibration": ("calibration", "calibrate", "cal"),
 }
 SAID = ("category", "text", "drop")  # what a user can say of a column that does not hold what it seemed to
-PART_OF = {word: part for part, words in PARTS.items() for word in words}
+PART_OF = {word: code for code, words in enumerate(PARTS.values(), start=1) for word in words}
 
 
-def assemble_graph(
-    edges: SourceTable,
-    nodes: SourceTable | None,
-    columns: Columns,
-    *,
-    name: str,
-    require_labels: bool,
-    metric: str | None = None,
-    preparation: Preparation | None = None,
-    feature_names: tuple[str, ...] | None = None,
-    notes: Sequence[str] = (),
-) -> Graph:
-    """A graph from settled `columns` of two tables; without `nodes`, every id among the edges is a node.
+@dataclass(frozen=True, kw_only=True)
+class GraphOutline:
+    """A graph before its tables are read.
 
-    With a `preparation`, features are made as it says instead of being fitted. `feature_names` is given where the
-    features in the table are prepared already. `notes` are what was decided before.
+    Args:
+        name: what to call it.
+        metric: how predictions are judged (default: what suits its labels).
+        require_labels: whether a graph without any label is refused.
+        preparation: what makes its features; `None` fits one.
+        feature_names: of features that `preparation` made before they came into the tables.
+        notes: what was decided so far.
     """
-    notes = list(notes)
+
+    name: str
+    metric: str | None = None
+    require_labels: bool = True
+    preparation: Preparation | None = None
+    feature_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def earlier(self) -> Preparation | None:
+        """What made the features of an earlier graph and is to make these: labels, splits and columns may be odd."""
+        return self.preparation if self.feature_names is None else None
+
+
+def assemble_graph(edges: SourceTable, nodes: SourceTable | None, columns: Columns, outline: GraphOutline) -> Graph:
+    """Return the graph of two tables with settled `columns`; without `nodes`, every id among the edges is a node."""
+    notes = list(outline.notes)
     ends, nodes = read_ends(edges, nodes, columns, notes)
+    links = _links(edges, ends, columns, outline.earlier, notes)
+    lenient = outline.earlier is not None
     count = len(ends.ids)
-    weights = _weights(edges, columns, ends)
+    labels, label_names = read_label_column(nodes, columns, count, outline.require_labels, notes, lenient=lenient)
+    if outline.feature_names is not None:
+        features, preparation, names = _as_they_are(nodes, columns), outline.preparation, outline.feature_names
+    else:
+        of_links = _link_columns(edges, ends, columns, links, outline.earlier, notes)
+        of_nodes = _node_columns(nodes, columns)
+        _refuse_shared_names(of_nodes, of_links, nodes)
+        table = of_nodes | of_links
+        features, preparation = _prepared(table, nodes, columns, count, outline.earlier, label_names, notes)
+        names = tuple(preparation.feature_names)
+    metric, why = (outline.metric, None) if outline.metric else default_metric(labels, label_names)
+    return Graph(
+        adjacency=links.adjacency,
+        relations=links.relations,
+        features=features,
+        feature_names=names or None,
+        labels=labels,
+        label_names=_unless_counting(label_names),
+        splits=_splits(nodes, columns, lenient=lenient),
+        name=outline.name,
+        metric=metric,
+        node_ids=_unless_counting(ends.ids.to_pylist()),
+        notes=(*notes, why) if why else tuple(notes),
+        preparation=preparation,
+    )
+
+
+@dataclass(frozen=True)
+class _Links:
+    """All edges, and by type where they have types."""
+
+    adjacency: SparseMatrix
+    relations: dict[str, SparseMatrix]
+
+
+def _links(edges: SourceTable, ends: Ends, columns: Columns, earlier: Preparation | None, notes: list[str]) -> _Links:
+    weights, count = _weights(edges, columns, ends), len(ends.ids)
     adjacency = edges_to_adjacency(ends.edges, count, weights)
-    distinct, problem, relations = adjacency.nnz, "", dict[str, Any]()
+    distinct, problem, relations = adjacency.nnz, "", dict[str, SparseMatrix]()
     if columns.type:
         kinds = ends.of(edges.data.column(columns.type))
-        fitted = [column.name for column in preparation.columns] if preparation else []
+        fitted = [column.name for column in earlier.columns] if earlier else []
         earlier_types = edge_columns.edge_types_counted_in(fitted, columns.type)
         relations, problem = edge_columns.edge_relations(kinds, ends.edges, count, weights, earlier_types=earlier_types)
     if columns.undirected:
@@ -82,32 +132,7 @@ def assemble_graph(
         how = "summed" if columns.weight else "counted once"
         notes.append(f"{ends.edges.shape[1] - distinct:,} edge(s) listed more than once were {how}")
     notes += [f"edge column {columns.type!r}: {problem}"] if problem else []
-    scored = preparation is not None and feature_names is None  # labels and splits of a table to be scored may be odd
-    labels, label_names = read_label_column(nodes, columns, count, require_labels, notes, lenient=scored)
-    fields: dict[str, Any] = {}
-    if feature_names is not None:
-        fields = {"features": _as_they_are(nodes, columns), "feature_names": feature_names, "preparation": preparation}
-    else:
-        of_links = _link_columns(edges, ends, columns, adjacency, relations, preparation, notes)
-        of_nodes = _node_columns(nodes, columns)
-        _refuse_shared_names(of_nodes, of_links, nodes)
-        table = of_nodes | of_links
-        fields = _prepared(table, nodes, columns, count, preparation, label_names, notes)
-    if metric is None:
-        metric, why = default_metric(labels, label_names)
-        notes += [why] if why else []
-    return Graph(
-        adjacency=adjacency,
-        labels=labels,
-        splits=_splits(nodes, columns, lenient=scored),
-        name=name,
-        metric=metric,
-        node_ids=_unless_counting(ends.ids.to_pylist()),
-        label_names=_unless_counting(label_names),
-        notes=tuple(notes),
-        relations=relations,
-        **fields,
-    )
+    return _Links(adjacency, relations)
 
 
 def _weights(edges: SourceTable, columns: Columns, ends: Ends) -> npt.NDArray[Any] | None:
@@ -136,9 +161,8 @@ def _link_columns(
     edges: SourceTable,
     ends: Ends,
     columns: Columns,
-    adjacency: Any,
-    relations: Mapping[str, Any],
-    preparation: Preparation | None,
+    links: _Links,
+    earlier: Preparation | None,
     notes: list[str],
 ) -> dict[str, Any]:
     """What the links add to the features, as columns of numbers."""
@@ -149,8 +173,8 @@ def _link_columns(
         level = "degrees" if columns.features else "full"
     directed, nodes = not columns.undirected, len(ends.ids)
     of_links = structure.degree_features(ends.edges, nodes, directed=directed)
-    of_links |= structure.degree_features_by_type(dict(relations), str(columns.type), directed=directed)
-    fitted = None if preparation is None else {column.name for column in preparation.columns}
+    of_links |= structure.degree_features_by_type(links.relations, str(columns.type), directed=directed)
+    fitted = None if earlier is None else {column.name for column in earlier.columns}
     for name in edges.data.column_names:
         if name in (columns.source, columns.target, columns.type):
             continue
@@ -171,7 +195,7 @@ def _link_columns(
                 f"{', as in training; correct it' if fitted else '; correct it, or leave the column out of the table'}"
             ) from error
     if level == "full":
-        of_links |= structure.link_structure_features(adjacency, directed=directed)
+        of_links |= structure.link_structure_features(links.adjacency, directed=directed)
     return {name: pa.array(column, from_pandas=True) for name, column in of_links.items()}
 
 
@@ -193,8 +217,8 @@ def _prepared(
     preparation: Preparation | None,
     label_names: list[str] | None,
     notes: list[str],
-) -> dict[str, Any]:
-    """Features, their names, and the preparation that made them."""
+) -> tuple[Any, Preparation]:
+    """Features, and the preparation that made them: the one given, or one that is fitted."""
     of_nodes, fitted_here = set(columns.features or ()), preparation is None
     try:
         _refuse_infinite(table, nodes)
@@ -224,11 +248,7 @@ def _prepared(
         for column in preparation.columns
         if fitted_here and isinstance(column.encoder, Dates) and column.encoder.also
     ]
-    return {
-        "features": compact_features(matrix),
-        "feature_names": preparation.feature_names or None,
-        "preparation": preparation,
-    }
+    return compact_features(matrix), preparation
 
 
 def _refuse_infinite(table: dict[str, Any], nodes: SourceTable | None) -> None:
@@ -278,11 +298,7 @@ def _read_splits(nodes: SourceTable, names: tuple[str, ...]) -> tuple[Split, ...
                 f"{nodes.where}: split column {column!r} holds {strange[0]!r} in {nodes.at(row)}; expected train, val, "
                 "test, calibration or nothing"
             )
-        parts = np.array([PART_OF.get(word, "") for word in words.to_pylist()])
-        try:
-            splits.append(Split(**{role: np.flatnonzero(parts == role) for role in PARTS}))
-        except DataError as error:
-            raise DataError(f"{nodes.where}: split column {column!r}: {error}") from error
+        splits.append(Split.from_codes(np.array([PART_OF.get(word, 0) for word in words.to_pylist()], np.uint8)))
     return tuple(splits)
 
 

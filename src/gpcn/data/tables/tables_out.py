@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+from msgspec import Struct
 
+from gpcn.data.tables.assembly import GraphOutline
 from gpcn.data.tables.columns import IDS, LABELS, SPLIT_NAME, UNNAMED, Columns
 from gpcn.data.tables.delimited import SUFFIXES
 from gpcn.errors import DataError
 from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
+from gpcn.records.reading import decode, encode, parse
 from gpcn.tasks.metrics import metric_names
 from gpcn.utils.types import UNKNOWN
 
@@ -48,7 +51,7 @@ def write_graph_tables(graph: Graph, folder: Path) -> None:
     titles = feature_column_titles(graph)
     rows_at_once = max(1, min(4096, CELLS_AT_ONCE // (graph.num_features + 1)))
     with replacing(folder / "graph.json") as last:  # appears when both tables are there
-        last.write(_description(graph).encode())
+        last.write(TableDescription.of(graph).to_text())
         with replacing(folder / "edges.csv") as edges, replacing(folder / "nodes.csv") as nodes:
             pacsv.write_csv(_edge_rows(graph, ids), edges)
             with pacsv.CSVWriter(nodes, _node_rows(graph, ids, titles, slice(0, 0)).schema) as writer:
@@ -58,40 +61,66 @@ def write_graph_tables(graph: Graph, folder: Path) -> None:
                 stream.flush()
                 os.fsync(stream.fileno())
             with replacing(folder / "graph.json") as marker:
-                marker.write(json.dumps({"format": UNFINISHED}).encode())
+                marker.write(TableDescription(format=UNFINISHED).to_text())
 
 
-def read_table_description(folder: Path, columns: Columns) -> tuple[Columns, dict[str, Any]]:
-    """`columns` completed, and name and metric given, by the folder's `graph.json`, where there is one."""
+class TableDescription(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What tables cannot say of their graph.
+
+    Args:
+        format: `FORMAT`, or `UNFINISHED` while the tables are being replaced.
+        classes: the names of the classes, in order.
+        features: the names of the features, where the tables hold them as they are.
+        preparation: what made the features.
+    """
+
+    format: str
+    name: str = ""
+    metric: str = ""
+    classes: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    preparation: Preparation | None = None
+
+    @classmethod
+    def of(cls, graph: Graph) -> TableDescription:
+        """Return that of a graph that is written."""
+        return cls(
+            format=FORMAT,
+            name=graph.name,
+            metric=graph.metric,
+            classes=tuple(_class_names(graph)),
+            features=tuple(graph.feature_names or feature_column_titles(graph)),
+            preparation=graph.preparation,
+        )
+
+    def to_text(self) -> bytes:
+        """Return the content of `graph.json`."""
+        return (json.dumps(encode(self), indent=1) + "\n").encode()
+
+
+def read_table_description(folder: Path, columns: Columns, outline: GraphOutline) -> tuple[Columns, GraphOutline]:
+    """Return both completed by the folder's `graph.json`, where there is one."""
     path = folder / "graph.json"
     if not path.is_file():
-        return columns, {}
+        return columns, outline
     try:
-        metadata = json.loads(path.read_text())
-        if metadata["format"] == UNFINISHED:
-            raise DataError(
-                f"{folder} holds parts of two graphs, for whoever wrote it was stopped in between; write it again, or "
-                "delete graph.json to read the tables as they are"
-            )
-        fine = (
-            metadata["format"] == FORMAT and isinstance(metadata["name"], str) and metadata["metric"] in metric_names()
+        about = decode(parse(path.read_bytes()), TableDescription)
+    except ValueError as error:
+        raise DataError(f"{path} is not readable ({error}); delete it to read the tables by themselves") from error
+    if about.format == UNFINISHED:
+        raise DataError(
+            f"{folder} holds parts of two graphs, for whoever wrote it was stopped in between; write it again, or "
+            "delete graph.json to read the tables as they are"
         )
-        classes = tuple(str(name) for name in metadata["classes"])
-        features = metadata.get("features")
-        names = None if features is None else tuple(str(name) for name in features)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{path} is not readable; delete it to read the tables by themselves") from error
-    if not fine:
+    if about.format != FORMAT or about.metric not in metric_names():
         raise DataError(f"{path} does not describe gpcn tables; delete it to read the tables by themselves")
     if columns.label is None:
-        columns = Columns(**{**vars(columns), "classes": classes})
-    described: dict[str, Any] = {"name": metadata["name"], "metric": metadata["metric"]}
-    if names is not None:
-        columns = replace(columns, structure="none")
-        described |= {"feature_names": names, "preparation": None}
-        if metadata.get("preparation") is not None:
-            described["preparation"] = Preparation.from_json(metadata["preparation"], str(path))
-    return columns, described
+        columns = replace(columns, classes=about.classes)
+    outline = replace(outline, name=about.name, metric=about.metric)
+    if about.features is None:
+        return columns, outline
+    outline = replace(outline, feature_names=about.features, preparation=about.preparation)
+    return replace(columns, structure="none"), outline
 
 
 def feature_column_titles(graph: Graph) -> list[str]:
@@ -130,17 +159,12 @@ def _check_folder(folder: Path) -> None:
                 raise DataError(f"{folder} already holds {other.name}; choose another folder or remove it")
 
 
-def _description(graph: Graph) -> str:
-    classes = graph.label_names or [str(number) for number in range(graph.num_classes)]
-    metadata: dict[str, Any] = {"format": FORMAT, "name": graph.name, "metric": graph.metric, "classes": classes}
-    metadata["features"] = list(graph.feature_names or feature_column_titles(graph))
-    if graph.preparation is not None:
-        metadata["preparation"] = graph.preparation.to_json()
-    return json.dumps(metadata, indent=1) + "\n"
+def _class_names(graph: Graph) -> Sequence[str]:
+    return graph.label_names or [str(number) for number in range(graph.num_classes)]
 
 
 def _node_rows(graph: Graph, ids: np.ndarray, titles: list[str], rows: slice) -> pa.Table:
-    names = graph.label_names or [str(number) for number in range(graph.num_classes)]
+    names = _class_names(graph)
     columns = {
         "id": pa.array(ids[rows], pa.string()),
         "label": pa.array([None if y == UNKNOWN else names[y] for y in graph.labels[rows]], pa.string()),
