@@ -37,11 +37,6 @@ def test_one_long_name_does_not_widen_all_others(tmp_path: Path) -> None:
     assert predict(run, graph).new_nodes == 0
 
 
-def test_runs_with_names_of_fixed_width_are_read_as_before(tmp_path: Path) -> None:
-    np.savez_compressed(tmp_path / "node_ids.npz", node_ids=np.array(["a", "βb"], dtype=np.str_))
-    assert read_node_ids(tmp_path / "node_ids.npz") == ["a", "βb"]
-
-
 @pytest.mark.parametrize(
     "arrays",
     [

@@ -73,7 +73,7 @@ def contents() -> dict[str, list[bytes]]:
         "described": [json.dumps(described).encode()],
         "settings": [b'model = "gpcn-link"\nhidden = 8\nlr = 0.1\nseed = 3\nbias = true\n'],
         "columns": [b'source = "a"\nlabel = "b"\nnumeric = ["x", "y"]\nundirected = true\n'],
-        "node_ids": [archive(**pack_texts(["a", "βeta", ""], "node_ids")), archive(node_ids=np.array(["a", "b"]))],
+        "node_ids": [archive(**pack_texts(["a", "βeta", ""], "node_ids"))],
         "plan": [json.dumps(encode(SplitPlan(count=3))).encode()],
         "parquet": [parquet()],
         "gz": [gzip.compress(EDGES, mtime=0)],
