@@ -16,11 +16,10 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 from gpcn.distributed.cluster import cluster_training
-from gpcn.distributed.cluster.cluster_training import train_on_cluster
+from gpcn.distributed.cluster.cluster_training import RayCluster, train_on_cluster
 from gpcn.errors import GpcnError
 from gpcn.exec.ray_connection import connect_to_ray, load_ray
 from tests.distributed.undisturbed import config_of
@@ -30,12 +29,12 @@ MODEL, EPOCHS = "gpcn-link", 400
 TIMEOUT = 20.0
 
 
-def answer(name: str, folder: Path, shards: str, out: str, **options: Any) -> None:
+def answer(name: str, folder: Path, shards: str, out: str, **limits: float) -> None:
     """Train, and print how it ended and after how many seconds."""
     start, sentence = time.monotonic(), "finished"
-    options = {"timeout": TIMEOUT, "save_every": 0.2} | options
+    cluster = RayCluster(timeout=TIMEOUT, **limits)
     try:
-        train_on_cluster(folder / shards, config_of(MODEL, EPOCHS), folder / out, **options)
+        train_on_cluster(folder / shards, config_of(MODEL, EPOCHS), folder / out, cluster=cluster, save_every=0.2)
     except GpcnError as error:
         sentence = f"{type(error).__name__}: {error}"
     line = {"name": name, "sentence": sentence, "seconds": round(time.monotonic() - start, 1)}

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gpcn import TrainConfig, synthesize
-from gpcn.distributed.cluster.cluster_training import _check_size, _sentence, train_on_cluster
+from gpcn.distributed.cluster.cluster_training import RayCluster, _check_size, _sentence, train_on_cluster
 from gpcn.distributed.cluster.network import interface_of
 from gpcn.distributed.sharding.shards import shard
 from gpcn.errors import ConfigError, DataError
@@ -32,7 +32,7 @@ def test_what_does_not_fit_is_said_before_anything_is_started(tmp_path: Path) ->
     assert "name where all workers see it with --out" in in_process(*command, "--engine", "ray").stderr
     assert "--engine is 'spark'; expected ray" in in_process(*command, "--engine", "spark").stderr
     with pytest.raises(ConfigError, match="no Ray cluster at 127.0.0.1:1: nothing answers there"):
-        train_on_cluster(tmp_path / "parts", config, tmp_path / "run", address="127.0.0.1:1")
+        train_on_cluster(tmp_path / "parts", config, tmp_path / "run", cluster=RayCluster("127.0.0.1:1"))
 
 
 def test_a_cluster_that_is_too_small_is_one_sentence() -> None:

@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ import gpcn
 from gpcn import Graph, TrainConfig, synthesize
 from gpcn.data.object_storage import RemoteFolder, local_copy, remote_url
 from gpcn.data.parts.manifest import Manifest
-from gpcn.distributed.cluster.worker_process import package_versions, run_worker
+from gpcn.distributed.cluster.worker_process import WorkerTask, package_versions, run_worker
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.run_files import fetch_parts_manifest, run_files
 from gpcn.distributed.sharding.shards import shard
@@ -164,14 +163,13 @@ def test_parts_are_written_once_and_replaced_by_those_of_another_graph(store: Ob
         shard(small(), "s3://bucket/parts", 2)
 
 
-def begin(out: str) -> dict[str, Any]:
-    """Create the run at `out`, as the driver does; the settings of its workers."""
+def begin(out: str) -> WorkerTask:
+    """Create the run at `out`, as the driver does; the task of its workers."""
     files, manifest = run_files(out, "driver"), fetch_parts_manifest("s3://bucket/parts")
     files.prepare([0])
     open_or_create_part_run(files.folder, "s3://bucket/parts", manifest, CONFIG)
     files.publish()
-    about = {"splits": [0], "save_every": 0.0, "versions": package_versions(), "threads": 1}
-    return {"shards": "s3://bucket/parts", "out": out, **about}
+    return WorkerTask("s3://bucket/parts", out, [0], 0.0, package_versions())
 
 
 class FailuresHere:
@@ -187,25 +185,25 @@ class FailuresHere:
         return self.errors[0] if self.errors else None
 
 
-def alone(settings: dict[str, Any], folder: Path) -> GpcnError | None:
+def alone(task: WorkerTask, folder: Path) -> GpcnError | None:
     """The only worker, in this process; why it could not go on, if it could not."""
     file = folder / f"group-{time.monotonic_ns()}"
     dist.init_process_group("gloo", rank=0, world_size=1, init_method=f"file://{file}")
     failures = FailuresHere()
     try:
-        run_worker(settings, failures)
+        run_worker(task, failures)
         return failures.first()
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
 
 
-def undisturbed(workers: object, settings: dict[str, Any]) -> None:
+def undisturbed(workers: object, task: WorkerTask) -> None:
     torch.set_default_dtype(torch.float32)
-    run_worker(settings, FailuresHere())
+    run_worker(task, FailuresHere())
 
 
-def killed(workers: object, settings: dict[str, Any], rank: int, last: str) -> None:
+def killed(workers: object, task: WorkerTask, rank: int, last: str) -> None:
     """Worker `rank` dies before it stores a file called `last`."""
     torch.set_default_dtype(torch.float32)
     store_file = RemoteFolder._store_file
@@ -216,7 +214,7 @@ def killed(workers: object, settings: dict[str, Any], rank: int, last: str) -> N
         store_file(self, path, name)
 
     RemoteFolder._store_file = deadly  # type: ignore[method-assign]
-    run_worker(settings, FailuresHere())
+    run_worker(task, FailuresHere())
 
 
 def of_run(store: ObjectStore, run: str) -> dict[str, bytes]:

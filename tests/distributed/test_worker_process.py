@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import resource
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ import torch.distributed as dist
 from gpcn import TrainConfig, synthesize
 from gpcn.data.parts.manifest import part_folder
 from gpcn.distributed.cluster.failures import FailureBoard, recorded_error
-from gpcn.distributed.cluster.worker_process import check_worker_versions, package_versions, run_worker
+from gpcn.distributed.cluster.worker_process import WorkerTask, check_worker_versions, package_versions, run_worker
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.sharding.shards import shard
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
@@ -54,7 +54,7 @@ class FailuresInAFile:
         return None
 
 
-def prepare(folder: Path, scenario: str) -> dict[str, Any]:
+def prepare(folder: Path, scenario: str) -> WorkerTask:
     """A graph in two parts, a run for it, and what is wrong with them."""
     graph = synthesize(nodes=60, classes=3, degree=4, features=5, splits=1, seed=3)
     manifest = shard(graph, folder / "parts", 2)
@@ -67,24 +67,19 @@ def prepare(folder: Path, scenario: str) -> dict[str, Any]:
     if scenario == "damaged part":
         file.write_bytes(file.read_bytes()[:-1])
     out = folder / "elsewhere" if scenario == "lost folder" else run.path
-    return {
-        "shards": str(folder / "parts"),
-        "out": str(out),
-        "splits": [0],
-        "save_every": 0,
-        "versions": package_versions(),
-    }
+    return WorkerTask(str(folder / "parts"), str(out), [0], 0.0, package_versions())
 
 
-def limit(scenario: str, rank: int, settings: dict[str, Any]) -> None:
-    """What is wrong with a worker."""
+def limit(scenario: str, rank: int, task: WorkerTask) -> WorkerTask:
+    """What is wrong with a worker; its task."""
     if scenario == "other versions" and rank == 1:
-        settings["versions"] = package_versions() | {"torch": "1.0"}
+        task = replace(task, versions=package_versions() | {"torch": "1.0"})
     if scenario == "full storage" and rank == 1:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     if scenario == "little memory":
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    return task
 
 
 def wait_for_all(folder: Path, workers: TorchWorkerGroup) -> None:
@@ -95,7 +90,7 @@ def wait_for_all(folder: Path, workers: TorchWorkerGroup) -> None:
         time.sleep(0.01)
 
 
-def work(workers: TorchWorkerGroup, folder: Path, settings: dict[str, dict[str, Any]]) -> list[str]:
+def work(workers: TorchWorkerGroup, folder: Path, tasks: dict[str, WorkerTask]) -> list[str]:
     """How each scenario ended for this worker."""
     torch.set_default_dtype(torch.float32)
     answers = []
@@ -104,9 +99,9 @@ def work(workers: TorchWorkerGroup, folder: Path, settings: dict[str, dict[str, 
             store = f"file://{folder}/{scenario.replace(' ', '-')}"
             dist.init_process_group("gloo", init_method=store, rank=workers.rank, world_size=workers.size)
         wait_for_all(folder / f"{scenario} begun", workers)
-        limit(scenario, workers.rank, settings[scenario])
+        task = limit(scenario, workers.rank, tasks[scenario])
         start = time.monotonic()
-        run_worker(settings[scenario], FailuresInAFile(Path(settings[scenario]["shards"]).parent / "failures"))
+        run_worker(task, FailuresInAFile(Path(task.shards).parent / "failures"))
         assert time.monotonic() - start < 60, scenario
         answers.append(scenario)
         for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE):
@@ -120,8 +115,8 @@ def work(workers: TorchWorkerGroup, folder: Path, settings: dict[str, dict[str, 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="limits are set as Linux does")
 def test_what_a_user_can_mend_ends_all_workers_with_one_sentence(tmp_path: Path) -> None:
-    settings = {scenario: prepare(tmp_path / scenario, scenario) for scenario in SCENARIOS}
-    answers = run_workers(2, work, tmp_path, settings)
+    tasks = {scenario: prepare(tmp_path / scenario, scenario) for scenario in SCENARIOS}
+    answers = run_workers(2, work, tmp_path, tasks)
     assert answers == [list(SCENARIOS)] * 2  # nobody waited for the other, and nothing was raised to be tried again
     errors = {scenario: FailuresInAFile(tmp_path / scenario / "failures").first() for scenario in SCENARIOS}
     assert errors.pop("nothing wrong") is None

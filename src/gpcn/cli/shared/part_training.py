@@ -68,7 +68,7 @@ def train_parts(
     from gpcn.cli.shared.progress import training_progress
     from gpcn.cli.train import print_training_result
     from gpcn.data.object_storage import remote_url
-    from gpcn.distributed.cluster.cluster_training import train_on_cluster
+    from gpcn.distributed.cluster.cluster_training import RayCluster, train_on_cluster
     from gpcn.distributed.run_files import fetch_parts_manifest
     from gpcn.training.settle import settle_by_origin
 
@@ -92,11 +92,10 @@ def train_parts(
             graph,
             config,
             where,
+            cluster=RayCluster(cluster.address, timeout=cluster.timeout),
             workers=cluster.workers,
-            address=cluster.address,
             splits=splits,
             save_every=save_every,
-            timeout=cluster.timeout,
             progress=_all_of(listeners),
         )
     for split in result.splits:

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest
 from gpcn.distributed.cluster.failures import ClusterFailures
 from gpcn.distributed.cluster.training_progress import watched_progress
-from gpcn.distributed.cluster.worker_process import package_versions, train_part_in_worker
+from gpcn.distributed.cluster.worker_process import WorkerTask, package_versions, train_part_in_worker
 from gpcn.distributed.part_problem import check_supported_on_workers
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.run_files import RunFiles, fetch_parts_manifest, run_files
@@ -28,9 +28,24 @@ from gpcn.training.config import TrainConfig
 from gpcn.training.progress import Listener
 from gpcn.training.runs.results import RunResult
 
-WAIT = 60.0  # seconds for the machines of a cluster to come
-TIMEOUT = 300.0
 LIMITS = ("max_failures", "controller_failure_limit", "max_preemption_failures")
+
+
+@dataclass(frozen=True)
+class RayCluster:
+    """How a Ray cluster is reached, and how long its machines are waited for.
+
+    Args:
+        address: of a running one; without it, a cluster is started on this machine, for it alone.
+        retries: how often the workers are started again after one was lost.
+        timeout: seconds after which a worker that waits for another gives up.
+        wait: seconds to wait for a cluster to have enough CPUs.
+    """
+
+    address: str | None = None
+    retries: int = 10
+    timeout: float = 300.0
+    wait: float = 60.0
 
 
 def train_on_cluster(
@@ -38,13 +53,10 @@ def train_on_cluster(
     config: TrainConfig,
     out: str | Path,
     *,
+    cluster: RayCluster | None = None,
     workers: int | None = None,
-    address: str | None = None,
     splits: Sequence[int] | None = None,
     save_every: float = 10.0,
-    retries: int = 10,
-    timeout: float = TIMEOUT,
-    wait: float = WAIT,
     progress: Listener | None = None,
 ) -> RunResult:
     """Train `config` on a graph in parts, one worker per part, and summarize as `gpcn.train` does.
@@ -54,13 +66,10 @@ def train_on_cluster(
             `s3://bucket/parts`.
         config: what to train.
         out: the run's folder, which all workers see under this path, or a URL; the same call again goes on.
+        cluster: where the workers run (default: one that is started on this machine).
         workers: how many; as many as there are parts.
-        address: of a running Ray cluster; without one, a cluster is started on this machine, for it alone.
         splits: numbers of splits (default: all).
         save_every: seconds between checkpoints.
-        retries: how often the workers are started again after one was lost.
-        timeout: seconds after which a worker that waits for another gives up.
-        wait: seconds to wait for a cluster to have enough CPUs.
         progress: called with how far it is.
     """
     manifest, files = fetch_parts_manifest(shards), run_files(out, "driver")
@@ -77,17 +86,10 @@ def train_on_cluster(
         run = open_or_create_part_run(path, root, manifest, config)
         files.publish()
         if any(run.outcome(number) is None for number in numbers):
-            settings = {
-                "shards": root,
-                "out": files.location,
-                "splits": numbers,
-                "save_every": save_every,
-                "versions": package_versions(),
-                "threads": 1,
-                "progress": progress is not None,
-            }
+            watched = progress is not None
+            task = WorkerTask(root, files.location, numbers, save_every, package_versions(), watched)
             with watched_progress(files, progress):
-                _fit(files, settings, manifest.parts, address, retries, timeout, wait)
+                _fit(files, task, manifest.parts, cluster or RayCluster())
             files.prepare(range(manifest.splits))
         run.keep_result()
         files.publish(path / layout.RESULT)
@@ -109,26 +111,18 @@ def check_part_split_numbers(manifest: Manifest, splits: Sequence[int] | None) -
     return numbers
 
 
-def _fit(
-    files: RunFiles,
-    settings: dict[str, Any],
-    parts: int,
-    address: str | None,
-    retries: int,
-    timeout: float,
-    wait: float,
-) -> None:
+def _fit(files: RunFiles, task: WorkerTask, parts: int, cluster: RayCluster) -> None:
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
-    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(max(1, round(wait))))
-    os.environ.setdefault("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", str(max(1, round(timeout))))
-    ray = load_ray(local=address is None, library="ray.train")
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(max(1, round(cluster.wait))))
+    os.environ.setdefault("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", str(max(1, round(cluster.timeout))))
+    ray = load_ray(local=cluster.address is None, library="ray.train")
     ours = not ray.is_initialized()
     if ours:
-        connect_to_ray(ray, parts, address)
+        connect_to_ray(ray, parts, cluster.address)
     try:
-        _check_size(ray, parts, wait)
+        _check_size(ray, parts, cluster.wait)
         failures, error = ClusterFailures.start(ray), None
-        trainer = _trainer(settings | {"failures": failures.name}, parts, retries, timeout, files.ray_storage())
+        trainer = _trainer(replace(task, failures=failures.name), parts, cluster, files.ray_storage())
         try:
             with contextlib.redirect_stdout(sys.stderr):  # Ray says there which workers died; results go to stdout
                 trainer.fit()
@@ -138,7 +132,7 @@ def _fit(
         if failed is not None:
             raise failed
         if error is not None:
-            raise TrainingError(_sentence(error, retries)) from error
+            raise TrainingError(_sentence(error, cluster.retries)) from error
     finally:
         files.remove_ray_storage()
         if ours:
@@ -146,7 +140,7 @@ def _fit(
                 ray.shutdown()
 
 
-def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float, storage: dict[str, Any]) -> Any:
+def _trainer(task: WorkerTask, parts: int, cluster: RayCluster, storage: dict[str, Any]) -> Any:
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchTrainer
 
@@ -155,12 +149,12 @@ def _trainer(settings: dict[str, Any], parts: int, retries: int, timeout: float,
     logging.getLogger("ray.train").setLevel(logging.ERROR)
     # by default some are without limit: a machine that stays away would be waited for without end
     names = {field.name for field in fields(FailureConfig)}  # which Ray has depends on its version
-    limits: Any = {name: retries for name in names if name in LIMITS}
+    limits: Any = {name: cluster.retries for name in names if name in LIMITS}
     return TorchTrainer(
         train_part_in_worker,
-        train_loop_config=settings,
+        train_loop_config=asdict(task),
         scaling_config=ScalingConfig(num_workers=parts, use_gpu=False, resources_per_worker={"CPU": 1}),
-        torch_config=ClusterTorchConfig(backend="gloo", timeout_s=max(1, round(timeout))),
+        torch_config=ClusterTorchConfig(backend="gloo", timeout_s=max(1, round(cluster.timeout))),
         run_config=RunConfig(name="gpcn", failure_config=FailureConfig(**limits), **storage),
     )
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import platform
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from typing import Any
@@ -30,6 +31,31 @@ OF_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES
 """What is not over when a worker is started again."""
 
 
+@dataclass(frozen=True)
+class WorkerTask:
+    """Everything that the workers of a training are told; plain data, for it travels between machines.
+
+    Args:
+        shards: the graph in parts, a folder or a URL.
+        out: the run, a folder or a URL.
+        splits: their numbers.
+        save_every: seconds between checkpoints.
+        versions: of the packages where the training was started.
+        watched: whether the first worker writes down how far it is.
+        threads: of each worker.
+        failures: the name of the board on which failures are recorded.
+    """
+
+    shards: str
+    out: str
+    splits: Sequence[int]
+    save_every: float
+    versions: Mapping[str, str]
+    watched: bool = False
+    threads: int = 1
+    failures: str = ""
+
+
 def package_versions() -> dict[str, str]:
     """What must be the same on all machines."""
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
@@ -46,35 +72,36 @@ def check_worker_versions(expected: Mapping[str, str]) -> None:
 
 
 def train_part_in_worker(settings: Mapping[str, Any]) -> None:
-    """Train this worker's part; `settings` are plain data."""
+    """Train this worker's part; `settings` are those of a `WorkerTask`."""
     import ray
 
-    torch.set_num_threads(int(settings["threads"]))
-    run_worker(settings, ClusterFailures(ray, settings["failures"]))
+    task = WorkerTask(**settings)
+    torch.set_num_threads(task.threads)
+    run_worker(task, ClusterFailures(ray, task.failures))
 
 
-def run_worker(settings: Mapping[str, Any], failures: Failures) -> None:
+def run_worker(task: WorkerTask, failures: Failures) -> None:
     """Train; what a user can mend goes to `failures`, and so ends for all workers without another attempt."""
-    host, rank, splits = socket.gethostname(), dist.get_rank(), settings["splits"]
+    host, rank = socket.gethostname(), dist.get_rank()
     advice = f"cut the graph into more than {dist.get_world_size()} parts, or use a smaller hidden"
     try:
-        files = run_files(settings["out"], f"worker-{rank}")
-        files.prepare(splits, rank)
-        check_worker_versions(settings["versions"])
+        files = run_files(task.out, f"worker-{rank}")
+        files.prepare(task.splits, rank)
+        check_worker_versions(task.versions)
         if not files.folder.is_dir():
             raise ConfigError(f"the worker on {host} does not see {files.folder}; it must lie where all see it")
-        watch = partial(progress_observer, files) if settings.get("progress") and rank == 0 else None
+        watch = partial(progress_observer, files) if task.watched and rank == 0 else None
         with (
             files.named(),
-            fetched_part(settings["shards"], rank) as shards,
+            fetched_part(task.shards, rank) as shards,
             memory_limits(f"part {rank} of the graph on {host}", advice),
         ):
             train_part(
                 shards,
                 files.folder,
-                splits,
+                task.splits,
                 TorchWorkerGroup(),
-                save_every=float(settings["save_every"]),
+                save_every=task.save_every,
                 watch=watch,
                 publish=files.publish,
             )
