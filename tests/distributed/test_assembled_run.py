@@ -45,7 +45,7 @@ def test_it_predicts_explains_and_reports_like_any_other(tmp_path: Path) -> None
     np.testing.assert_allclose(predictions.probabilities, kept, atol=1e-5)
     again = folder.predict(graph)
     np.testing.assert_allclose(again.probabilities, predictions.probabilities, atol=1e-7)
-    assert folder.explain("n7")["node"] == "n7"
+    assert folder.explain("n7").node == "n7"
     answer = in_process("predict", run.path, "--out", tmp_path / "p.csv")
     assert answer.returncode == 0, answer.stderr
     assert "60 prediction(s)" in answer.stdout

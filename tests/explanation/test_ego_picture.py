@@ -21,10 +21,10 @@ def test_the_nodes_that_matter_have_lines_as_wide_as_they_count(run: Run, graph:
     account = explain(run, graph, "person 3", top=REACH)
     drawn = ElementTree.fromstring(ego_picture(account, graph))
     totals: dict[str, float] = {}
-    for source in account["sources"]:
-        for node in source["top"]:
-            if not node["itself"]:
-                totals[node["node"]] = totals.get(node["node"], 0.0) + node["margin"]
+    for source in account.sources:
+        for node in source.top:
+            if not node.itself:
+                totals[node.node] = totals.get(node.node, 0.0) + node.margin
     strongest = sorted(totals, key=lambda name: -abs(totals[name]))[:MOST]
     titles = [title.text or "" for title in drawn.iter(f"{SVG}title")]
     assert {title.split(":")[0] for title in titles} == {*strongest, "person 3"}
@@ -38,8 +38,7 @@ def test_the_nodes_that_matter_have_lines_as_wide_as_they_count(run: Run, graph:
 def test_names_are_text(run: Run, graph: Graph, tmp_path: Path) -> None:
     nasty = "</text><script>alert(1)</script>"
     named = replace(graph, node_ids=[f"{number}{nasty}\u202e" for number in range(120)])
-    account = explain(run, named, f"3{nasty}\u202e", top=REACH)
-    account["predicted"] = f'"{nasty}'
+    account = replace(explain(run, named, f"3{nasty}\u202e", top=REACH), predicted=f'"{nasty}')
     text = ego_picture(account, named)
     drawn = ElementTree.fromstring(text)
     assert not list(drawn.iter(f"{SVG}script"))

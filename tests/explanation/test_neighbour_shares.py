@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from gpcn import Graph, TrainConfig, synthesize
-from gpcn.explanation import explain, explain_average
+from gpcn.explanation import Explanation, explain, explain_average
+from gpcn.explanation.account import Neighbour
 from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.explanation.sentences import explanation_sentences
 from gpcn.training.runs.run import Run
@@ -36,18 +37,18 @@ def trained(graph: Graph, folder: Path, model: str, **settings: Any) -> Run:
     return Run.open(folder)
 
 
-def lead(explained: ExplainedModel, account: dict[str, Any]) -> float:
+def lead(explained: ExplainedModel, account: Explanation) -> float:
     names = list(explained.run.label_names())
-    winner, runner_up = (names.index(account[key]) for key in ("predicted", "runner_up"))
+    winner, runner_up = names.index(account.predicted), names.index(account.runner_up)
     logits = explained.logits()[NODE]
     return float(logits[winner] - logits[runner_up])
 
 
-def assert_nodes_and_features_are_the_lead(account: dict[str, Any]) -> None:
-    others = sum(neighbour["margin"] for neighbour in account["neighbours"])
-    itself = sum(node["margin"] for source in account["sources"] for node in source["top"] if node["itself"])
-    alone = sum(part["margin"] for part in account["parts"] if part["part"] in ("features", "bias"))
-    assert others + itself + alone == pytest.approx(account["sum"]["margin"], abs=1e-6)
+def assert_nodes_and_features_are_the_lead(account: Explanation) -> None:
+    others = sum(neighbour.margin for neighbour in account.neighbours)
+    itself = sum(node.margin for source in account.sources for node in source.top if node.itself)
+    alone = sum(part.margin for part in account.parts if part.part in ("features", "bias"))
+    assert others + itself + alone == pytest.approx(account.sum.margin, abs=1e-6)
 
 
 @pytest.mark.parametrize("bias", [False, True], ids=["without-bias", "with-bias"])
@@ -58,17 +59,17 @@ def test_a_link_counts_what_taking_it_away_changes(graph: Graph, tmp_path: Path,
     explained = ExplainedModel.of(run, graph, 0)
     full, weights = lead(explained, account), explained.model.link
     assert isinstance(weights, torch.Tensor)
-    linked = [neighbour for neighbour in account["neighbours"] if neighbour["links"]]
+    linked = [neighbour for neighbour in account.neighbours if neighbour.links]
     assert len(linked) >= 3
     for neighbour in linked:
-        row = graph.node_ids.index(neighbour["node"])
+        row = graph.node_ids.index(neighbour.node)
         with torch.no_grad():
             kept = weights[row].clone()
             weights[row] = 0
             changed = full - lead(explained, account)  # the logits are linear in a node's vector, so this is exact
             weights[row] = kept
-        assert neighbour["links"] == pytest.approx(changed, abs=1e-9)
-    silent = {neighbour["node"] for neighbour in account["neighbours"]} - {neighbour["node"] for neighbour in linked}
+        assert neighbour.links == pytest.approx(changed, abs=1e-9)
+    silent = {neighbour.node for neighbour in account.neighbours} - {neighbour.node for neighbour in linked}
     assert silent, "two steps away nodes give something through hops alone"
 
 
@@ -80,12 +81,12 @@ def test_links_are_gradient_times_vector_as_autograd_has_it(graph: Graph, tmp_pa
     weights, problem = explained.model.link, explained.fitted.problem
     names = list(run.label_names())
     logits = explained.model(problem.x, problem.adjacency)[NODE]
-    difference = logits[names.index(account["predicted"])] - logits[names.index(account["runner_up"])]
+    difference = logits[names.index(account.predicted)] - logits[names.index(account.runner_up)]
     (gradient,) = torch.autograd.grad(difference, weights)
     expected = (gradient * weights).detach().reshape(90, -1).sum(1).numpy()
     links = np.zeros(90)
-    for neighbour in account["neighbours"]:
-        links[graph.node_ids.index(neighbour["node"])] = neighbour["links"]
+    for neighbour in account.neighbours:
+        links[graph.node_ids.index(neighbour.node)] = neighbour.links
     expected[NODE] = 0  # the node itself is not its neighbour; Ā has a loop
     np.testing.assert_allclose(links, expected, atol=1e-9)
 
@@ -95,31 +96,25 @@ def test_neighbours_itself_features_and_bias_are_the_lead(graph: Graph, tmp_path
     run = trained(graph, tmp_path / "run", model, bias=True)
     account = explain(run, graph, f"page {NODE}", top=1000)
     assert_nodes_and_features_are_the_lead(account)
-    assert all(
-        neighbour["hops"] + neighbour["links"] == pytest.approx(neighbour["margin"])
-        for neighbour in account["neighbours"]
-    )
+    assert all(neighbour.hops + neighbour.links == pytest.approx(neighbour.margin) for neighbour in account.neighbours)
 
 
 def test_above_all_are_those_who_give_most_over_all_parts(graph: Graph, tmp_path: Path) -> None:
     run = trained(graph, tmp_path / "run", "multi-gpcn-link")
     full = explain(run, graph, f"page {NODE}", top=1000)
-    first, second = sorted(full["neighbours"], key=lambda neighbour: -neighbour["margin"])[:2]
+    first, second = sorted(full.neighbours, key=lambda neighbour: -neighbour.margin)[:2]
     short = explain(run, graph, f"page {NODE}", top=1)
-    assert len(short["neighbours"]) == 1
+    assert len(short.neighbours) == 1
     for account in (full, short):  # also where only one is listed
-        (said,) = [text for text in account["sentences"] if text.startswith("Above all ")]
-        assert said.startswith(f"Above all {first['node']} ({first['margin']:+.2f}")
-        assert f" and {second['node']} ({second['margin']:+.2f}" in said
+        (said,) = [text for text in account.sentences if text.startswith("Above all ")]
+        assert said.startswith(f"Above all {first.node} ({first.margin:+.2f}")
+        assert f" and {second.node} ({second.margin:+.2f}" in said
 
 
-def test_a_link_that_speaks_for_itself_is_said_to() -> None:
-    neighbour = {"node": "B", "margin": 0.8, "hops": 0.1, "links": 0.7}
-    account: dict[str, Any] = {
-        **{"node": "A", "predicted": "yes", "probability": 0.7, "runner_up": "no", "runner_up_probability": 0.3},
-        **{"sum": {"margin": 0.8}, "parts": [{"part": "links", "margin": 0.8}], "features": []},
-        "neighbours": [neighbour, {**neighbour, "node": "C", "margin": 0.2, "hops": 0.3, "links": -0.1}],
-    }
+def test_a_link_that_speaks_for_itself_is_said_to(graph: Graph, tmp_path: Path) -> None:
+    run = trained(graph, tmp_path / "run", "gpcn-link")
+    neighbours = (Neighbour("B", None, None, 0.8, 0.1, 0.7), Neighbour("C", None, None, 0.2, 0.3, -0.1))
+    account = replace(explain(run, graph, f"page {NODE}"), neighbours=neighbours)
     assert "Above all B (+0.80, by the link itself) and C (+0.20)." in explanation_sentences(account)
 
 

@@ -25,17 +25,17 @@ def test_the_account_adds_up_to_the_prediction(run: Run, graph: Graph) -> None:
         expected = predict(run, graph, splits=[split])
         for node in (0, 57, 119):
             account = explain(run, graph, f"person {node}", split=split, top=10_000)
-            assert account["predicted"] == expected.predicted[node]
-            assert account["probability"] == pytest.approx(expected.probabilities[node].max(), abs=1e-4)
+            assert account.predicted == expected.predicted[node]
+            assert account.probability == pytest.approx(expected.probabilities[node].max(), abs=1e-4)
             for share in ("winner", "margin"):
-                parts = {part["part"]: part[share] for part in account["parts"]}
-                assert sum(parts.values()) == pytest.approx(account["sum"][share], abs=1e-9)
-                for source in account["sources"]:
-                    assert len(source["top"]) == source["nodes"]
-                    assert sum(other[share] for other in source["top"]) == pytest.approx(
-                        parts[source["part"]], abs=1e-9
+                parts = {part.part: getattr(part, share) for part in account.parts}
+                assert sum(parts.values()) == pytest.approx(getattr(account.sum, share), abs=1e-9)
+                for source in account.sources:
+                    assert len(source.top) == source.nodes
+                    assert sum(getattr(other, share) for other in source.top) == pytest.approx(
+                        parts[source.part], abs=1e-9
                     )
-            assert [part["part"] for part in account["parts"]] == [
+            assert [part.part for part in account.parts] == [
                 "features",
                 "hop 1",
                 "hop 2",
@@ -43,31 +43,31 @@ def test_the_account_adds_up_to_the_prediction(run: Run, graph: Graph) -> None:
                 "links",
                 "bias",
             ]
-            ratio = account["probability"] / account["runner_up_probability"]
-            assert np.log(ratio) == pytest.approx(account["sum"]["margin"], abs=1e-9)
+            ratio = account.probability / account.runner_up_probability
+            assert np.log(ratio) == pytest.approx(account.sum.margin, abs=1e-9)
 
 
 def test_features_links_and_biases_are_the_lead(run: Run, graph: Graph) -> None:
     for given, name in ((graph, "feature "),):
         account = explain(run, given, "person 57", top=10_000)
-        assert sum(account["origins"].values()) == pytest.approx(account["sum"]["margin"], abs=1e-9)
-        assert sum(share["margin"] for share in account["features"]) == pytest.approx(account["origins"]["features"])
-        assert all(share["itself"] + share["others"] == pytest.approx(share["margin"]) for share in account["features"])
-        links = next(part["margin"] for part in account["parts"] if part["part"] == "links")
-        assert account["origins"]["links"] == pytest.approx(links, abs=1e-9)
-        assert account["features"][0]["feature"].startswith(name)
-        sizes = [abs(share["margin"]) for share in account["features"]]
+        assert sum(account.origins.values()) == pytest.approx(account.sum.margin, abs=1e-9)
+        assert sum(share.margin for share in account.features) == pytest.approx(account.origins["features"])
+        assert all(share.itself + share.others == pytest.approx(share.margin) for share in account.features)
+        links = next(part.margin for part in account.parts if part.part == "links")
+        assert account.origins["links"] == pytest.approx(links, abs=1e-9)
+        assert account.features[0].feature.startswith(name)
+        sizes = [abs(share.margin) for share in account.features]
         assert sizes == sorted(sizes, reverse=True)
-        assert len(explain(run, given, "person 57", top=2)["features"]) == 2
+        assert len(explain(run, given, "person 57", top=2).features) == 2
 
 
 def test_a_person_would_say_it_in_five_sentences(run: Run, graph: Graph) -> None:
     account = explain(run, graph, "person 57")
-    assert 2 <= len(account["sentences"]) <= 5
-    assert account["sentences"][0].startswith(f"person 57 is predicted {account['predicted']} with ")
-    strongest = max(account["parts"], key=lambda part: part["margin"])
-    assert f"({strongest['margin']:+.2f})" in account["sentences"][1]
-    assert part_phrase(strongest["part"]) in account["sentences"][1]
+    assert 2 <= len(account.sentences) <= 5
+    assert account.sentences[0].startswith(f"person 57 is predicted {account.predicted} with ")
+    strongest = max(account.parts, key=lambda part: part.margin)
+    assert f"({strongest.margin:+.2f})" in account.sentences[1]
+    assert part_phrase(strongest.part) in account.sentences[1]
 
 
 @pytest.mark.parametrize(
@@ -90,20 +90,20 @@ def test_parts_are_said_in_words(part: str, words: str) -> None:
 
 def test_neighbours_come_with_name_label_and_role(run: Run, graph: Graph) -> None:
     account = explain(run, graph, "person 3", top=2)
-    first = account["sources"][0]
+    first = account.sources[0]
     linked = {f"person {number}" for number in graph.adjacency[[3]].indices} | {"person 3"}
-    assert first["nodes"] == len(linked)
-    assert len(first["top"]) == 2
-    assert abs(first["top"][0]["margin"]) >= abs(first["top"][1]["margin"])
-    for neighbour in first["top"]:
-        assert neighbour["node"] in linked
-        node = graph.node_ids.index(neighbour["node"])
+    assert first.nodes == len(linked)
+    assert len(first.top) == 2
+    assert abs(first.top[0].margin) >= abs(first.top[1].margin)
+    for neighbour in first.top:
+        assert neighbour.node in linked
+        node = graph.node_ids.index(neighbour.node)
         label = graph.labels[node]
-        assert neighbour["label"] == (None if label < 0 else "abc"[label])
-        assert neighbour["role"] == next(
+        assert neighbour.label == (None if label < 0 else "abc"[label])
+        assert neighbour.role == next(
             (r for r in ("train", "val", "test") if node in getattr(graph.splits[0], r)), None
         )
-        assert neighbour["itself"] == (node == 3)
+        assert neighbour.itself == (node == 3)
 
 
 def test_a_bank_is_explained_by_operator_and_hop(graph: Graph, tmp_path: Path) -> None:
@@ -118,16 +118,16 @@ def test_a_bank_is_explained_by_operator_and_hop(graph: Graph, tmp_path: Path) -
     run = Run.open(tmp_path / "run")
     account = explain(run, given, "person 5", top=10_000)
     typed_parts = [f"out-row:{kind} hop {k}" for kind in typed for k in (1, 2)]
-    assert [part["part"] for part in account["parts"]] == [
+    assert [part.part for part in account.parts] == [
         "features",
         *typed_parts,
         "in-raw hop 1",
         "links out-raw",
         "bias",
     ]
-    assert sum(part["margin"] for part in account["parts"]) == pytest.approx(account["sum"]["margin"], abs=1e-9)
+    assert sum(part.margin for part in account.parts) == pytest.approx(account.sum.margin, abs=1e-9)
     fewer = replace(given, relations={"owns": typed["owns"], "gives": typed["pays [b]"]})
-    notes = explain(run, fewer, "person 5")["notes"]
+    notes = explain(run, fewer, "person 5").notes
     assert any("no link is of type 'pays [b]'" in note for note in notes)
     assert any("links of type 'gives' are new" in note for note in notes)
 
@@ -136,15 +136,15 @@ def test_all_nodes_at_once_agree_with_one_at_a_time(run: Run, graph: Graph) -> N
     every = lead_parts(Fitted.of(run, graph, torch.float64), 1)
     for node in (3, 40):
         account = explain(run, graph, f"person {node}", split=1)
-        assert run.label_names()[every.predicted[node]] == account["predicted"]
-        margins = [part["margin"] for part in account["parts"]]
+        assert run.label_names()[every.predicted[node]] == account.predicted
+        margins = [part.margin for part in account.parts]
         np.testing.assert_allclose(every.margins[:, node], margins, atol=1e-9)
-        assert every.parts == tuple(part["part"] for part in account["parts"])
+        assert every.parts == tuple(part.part for part in account.parts)
 
 
 def test_a_graph_that_has_changed_has_no_roles(run: Run, graph: Graph) -> None:
     account = explain(run, replace(graph, splits=()), "person 3")
-    assert account["role"] is None
+    assert account.role is None
 
 
 def test_unknown_nodes_and_splits_are_one_sentence(run: Run, graph: Graph) -> None:

@@ -97,7 +97,7 @@ def test_features_by_class_are_those_of_explain_class(two: RunMaterial) -> None:
     assert two.graph is not None
     bars, table = importance.importance_figures(two)
     account = explain_class([two.run], two.graph, "yes", top=10_000)
-    expected = {feature["feature"]: feature["margin"] for feature in account["features"]}
+    expected = {feature.feature: feature.margin for feature in account.features}
     names = bars.layout["yaxis"]["ticktext"]
     column = table.layout["xaxis"]["ticktext"].index("yes")
     for name, row in zip(names, table.data[0]["z"], strict=True):
@@ -129,8 +129,8 @@ def test_the_reason_is_the_one_of_explain(two: RunMaterial) -> None:
     assert listing is not None and two.graph is not None
     for row in listing.table.rows[:5]:
         account = explain(two.run, two.graph, row[0].text)
-        if account["predicted"] == "yes":
-            strongest = max(part["margin"] for part in account["parts"])
+        if account.predicted == "yes":
+            strongest = max(part.margin for part in account.parts)
             assert f"({strongest:+.2f})" in row[-1].text
             return
     pytest.skip("nobody is predicted yes")

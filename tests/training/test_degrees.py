@@ -27,7 +27,7 @@ def test_the_bank_sees_what_means_delete_and_explain_names_it(tmp_path: Path) ->
     assert means < 60
     run = Run.open(tmp_path / "multi-gpcn-0")
     sender = int(np.flatnonzero(graph.labels == 1)[0])
-    parts = {part["part"]: part["margin"] for part in explain(run, graph, str(sender))["parts"]}
+    parts = {part.part: part.margin for part in explain(run, graph, str(sender)).parts}
     assert max(parts, key=lambda name: parts[name]) == "out-raw hop 1"
 
 

@@ -75,7 +75,7 @@ def test_a_run_predicts_evaluates_and_explains_as_the_commands_do(compared: gpcn
     assert file.read_text() == (tmp_path / "here.csv").read_text()
     assert json.loads(answer.stdout)["threshold"] == predictions.decision
     explained = json.loads(in_process("explain", run.path, "--node", 4, "--json").stdout)
-    assert explained == run.explain(4)
+    assert explained == json.loads(json.dumps(run.explain(4).to_json()))
     stored = Run.open(run.path).result()
     assert run.evaluate() == stored
     assert run.evaluate(1) == stored.splits[1].metrics

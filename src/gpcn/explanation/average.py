@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from gpcn.explanation.account import Explanation, FeatureShare, Member, Part, Shares, Source
 from gpcn.explanation.explainable import common_explained_split, explainable_runs
 from gpcn.explanation.explained_model import ExplainedModel, explained_node_position
 from gpcn.explanation.neighbour_shares import largest_neighbour_shares
-from gpcn.explanation.one_prediction import node_explanation, shortened_explanation
-from gpcn.explanation.sentences import explanation_sentences
+from gpcn.explanation.one_prediction import finished_explanation, node_explanation
 from gpcn.graph import Graph
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.runs.run import Run
 
+Weighted = Sequence[tuple[float, Explanation]]
+"""Accounts of members, and how much each counts."""
+
 
 def explain_average(
     runs: Sequence[Run], graph: Graph, node: str, *, split: int | None = None, top: int = 5
-) -> dict[str, Any]:
+) -> Explanation:
     """As `explain`, for the average of the probabilities of `runs`; one that is named twice counts twice.
 
     Class and runner-up are those of all members together. Parts are of the members whose logits are a sum over hops,
@@ -37,61 +41,51 @@ def explain_average(
     shares = np.array([counts[run.path] for run in distinct]) / len(runs)
     probabilities = np.average([_probabilities(run, graph, number)[index] for run in distinct], axis=0, weights=shares)
     winner, runner_up = (int(index) for index in np.argsort(-probabilities, kind="stable")[:2])
-    total = sum(counts[run.path] for run in explainable)
+    weights = np.array([counts[run.path] for run in explainable]) / sum(counts[run.path] for run in explainable)
     models = [ExplainedModel.of(run, graph, number) for run in explainable]
-    weighted = [
-        (counts[model.run.path] / total, node_explanation(model, index, (winner, runner_up), top)) for model in models
-    ]
-    by_node = torch.stack([weight * account["by_node"] for weight, account in weighted]).sum(0)
-    classes = distinct[0].label_names()
-    first = weighted[0][1]
+    accounts, by_nodes = zip(
+        *(node_explanation(model, index, (winner, runner_up), top) for model in models), strict=True
+    )
+    weighted = list(zip(weights.tolist(), accounts, strict=True))
+    by_node = torch.stack([weight * given for weight, given in zip(weights.tolist(), by_nodes, strict=True)]).sum(0)
+    classes, first = distinct[0].label_names(), accounts[0]
     members = average_members(runs, explainable)
-    notes = list(dict.fromkeys(note for _, account in weighted for note in account["notes"]))
-    notes += average_member_notes(members)
-    account = {
-        **{name: first[name] for name in ("graph", "split", "node", "label", "role")},
-        "run": str(distinct[0].path.parent.parent),
-        "model": "auto",
-        "predicted": classes[winner],
-        "probability": float(probabilities[winner]),
-        "runner_up": classes[runner_up],
-        "runner_up_probability": float(probabilities[runner_up]),
-        "mu": None,
-        "method": first["method"],
-        "sum": _mean([(weight, account["sum"]) for weight, account in weighted]),
-        "parts": _parts(weighted),
-        "sources": _sources(weighted, top),
-        "neighbours": largest_neighbour_shares(models[0], by_node, index, top),
-        "features": _features(weighted),
-        "origins": {
-            name: sum(weight * account["origins"][name] for weight, account in weighted) for name in first["origins"]
-        },
-        "members": members,
-        "notes": notes,
-    }
-    return {**shortened_explanation(account, top), "sentences": explanation_sentences(account)}
+    notes = dict.fromkeys(note for account in accounts for note in account.notes)
+    found = replace(
+        first,
+        run=str(distinct[0].path.parent.parent),
+        model="auto",
+        predicted=classes[winner],
+        probability=float(probabilities[winner]),
+        runner_up=classes[runner_up],
+        runner_up_probability=float(probabilities[runner_up]),
+        mu=None,
+        sum=Shares(*_mean([(weight, account.sum) for weight, account in weighted])),
+        parts=_parts(weighted),
+        sources=_sources(weighted, top),
+        features=_features(weighted),
+        origins={name: sum(weight * account.origins[name] for weight, account in weighted) for name in first.origins},
+        members=members,
+        notes=(*notes, *average_member_notes(members)),
+    )
+    return finished_explanation(found, largest_neighbour_shares(models[0], by_node, index, top), top)
 
 
-def average_members(runs: Sequence[Run], explainable: Sequence[Run]) -> list[dict[str, Any]]:
+def average_members(runs: Sequence[Run], explainable: Sequence[Run]) -> tuple[Member, ...]:
     """The members of an average, how much each counts, and whether it is `explainable`: its logits are taken apart."""
     counts = Counter(run.path for run in runs)
-    return [
-        {
-            "run": run.path.name,
-            "model": run.config.model,
-            "share": counts[run.path] / len(runs),
-            "decomposed": run in explainable,
-        }
+    return tuple(
+        Member(run.path.name, run.config.model, counts[run.path] / len(runs), run in explainable)
         for run in {run.path: run for run in runs}.values()
-    ]
+    )
 
 
-def average_member_notes(members: Sequence[dict[str, Any]]) -> list[str]:
+def average_member_notes(members: Sequence[Member]) -> list[str]:
     """Which members are not taken apart, and that parts are means where several are."""
-    notes, opaque = [], [member for member in members if not member["decomposed"]]
+    notes, opaque = [], [member for member in members if not member.decomposed]
     if opaque:
-        share = sum(member["share"] for member in opaque)
-        listed = ", ".join(f"{member['model']} ({member['run']})" for member in opaque)
+        share = sum(member.share for member in opaque)
+        listed = ", ".join(f"{member.model} ({member.run})" for member in opaque)
         notes.append(f"{share:.0%} of the average comes from members that cannot be decomposed: {listed}")
     decomposed = len(members) - len(opaque)
     if decomposed > 1:
@@ -106,46 +100,52 @@ def _probabilities(run: Run, graph: Graph, split: int) -> npt.NDArray[np.float64
     return np.asarray(torch.softmax(logits.double(), dim=1).numpy())
 
 
-def _mean(weighted: Sequence[tuple[float, dict[str, float]]]) -> dict[str, float]:
-    return {name: sum(weight * shares[name] for weight, shares in weighted) for name in ("winner", "margin")}
+def _mean(weighted: Sequence[tuple[float, Any]]) -> tuple[float, float]:
+    """The weighted sums of `winner` and `margin`."""
+    return (
+        sum(weight * shares.winner for weight, shares in weighted),
+        sum(weight * shares.margin for weight, shares in weighted),
+    )
 
 
-def _parts(weighted: Sequence[tuple[float, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Parts of the same name together; a member without a part gives nothing to it."""
-    by_name: dict[str, list[tuple[float, dict[str, float]]]] = {}
-    for weight, account in weighted:
-        for part in account["parts"]:
-            by_name.setdefault(part["part"], []).append((weight, part))
-    return [{"part": name, **_mean(shares)} for name, shares in by_name.items()]
+def _by_name(weighted: Sequence[tuple[float, Sequence[Any]]], name: str) -> dict[str, list[tuple[float, Any]]]:
+    """What members say of things of the same name, with their weights; one that says nothing gives nothing."""
+    together: dict[str, list[tuple[float, Any]]] = {}
+    for weight, things in weighted:
+        for thing in things:
+            together.setdefault(getattr(thing, name), []).append((weight, thing))
+    return together
 
 
-def _features(weighted: Sequence[tuple[float, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The mean share of each feature, the largest first; a member that does not use one gives nothing to it."""
-    shares: dict[str, dict[str, Any]] = {}
-    for weight, account in weighted:
-        for feature in account["features"]:
-            total = shares.setdefault(feature["feature"], {"feature": feature["feature"]})
-            for name in ("margin", "itself", "others"):
-                total[name] = total.get(name, 0.0) + weight * feature[name]
-    return sorted(shares.values(), key=lambda feature: -abs(feature["margin"]))
+def _parts(weighted: Weighted) -> tuple[Part, ...]:
+    named = _by_name([(weight, account.parts) for weight, account in weighted], "part")
+    return tuple(Part(name, *_mean(shares)) for name, shares in named.items())
 
 
-def _sources(weighted: Sequence[tuple[float, dict[str, Any]]], top: int) -> list[dict[str, Any]]:
-    """The nodes behind each part, of the members that list them among those that count most."""
-    by_part: dict[str, dict[str, Any]] = {}
-    for weight, account in weighted:
-        for source in account["sources"]:
-            merged = by_part.setdefault(source["part"], {"part": source["part"], "nodes": 0, "listed": {}})
-            merged["nodes"] = max(merged["nodes"], source["nodes"])
-            for other in source["top"]:
-                total = merged["listed"].setdefault(other["node"], {**other, "winner": 0.0, "margin": 0.0})
-                total["winner"] += weight * other["winner"]
-                total["margin"] += weight * other["margin"]
-    return [
-        {
-            "part": merged["part"],
-            "nodes": merged["nodes"],
-            "top": sorted(merged["listed"].values(), key=lambda other: -abs(other["margin"]))[:top],
-        }
-        for merged in by_part.values()
+def _features(weighted: Weighted) -> tuple[FeatureShare, ...]:
+    """The mean share of each feature, the largest first."""
+    named = _by_name([(weight, account.features) for weight, account in weighted], "feature")
+    features = [
+        FeatureShare(
+            name,
+            sum(weight * share.margin for weight, share in shares),
+            sum(weight * share.itself for weight, share in shares),
+            sum(weight * share.others for weight, share in shares),
+        )
+        for name, shares in named.items()
     ]
+    return tuple(sorted(features, key=lambda feature: -abs(feature.margin)))
+
+
+def _sources(weighted: Weighted, top: int) -> tuple[Source, ...]:
+    """The nodes behind each part, of the members that list them among those that count most."""
+    merged = []
+    for part, sources in _by_name([(weight, account.sources) for weight, account in weighted], "part").items():
+        nodes = _by_name([(weight, source.top) for weight, source in sources], "node")
+        listed = []
+        for others in nodes.values():
+            winner, margin = _mean(others)
+            listed.append(replace(others[0][1], winner=winner, margin=margin))
+        listed.sort(key=lambda other: -abs(other.margin))
+        merged.append(Source(part, max(source.nodes for _, source in sources), tuple(listed[:top])))
+    return tuple(merged)

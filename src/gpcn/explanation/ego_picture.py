@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from gpcn.errors import ConfigError
+from gpcn.explanation.account import Explanation
 from gpcn.explanation.explained_model import explained_node_position
 from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
@@ -36,7 +36,7 @@ class Neighbour:
     parent: int | None = None
 
 
-def write_picture(account: Mapping[str, Any], graph: Graph, path: Path) -> None:
+def write_picture(account: Explanation, graph: Graph, path: Path) -> None:
     """Write the picture of an account of a prediction (`one_prediction.explain`, best with `top=REACH`)."""
     if path.suffix.lower() != ".svg":
         raise ConfigError(f"cannot write a picture to {path}; expected a name that ends in .svg")
@@ -45,21 +45,18 @@ def write_picture(account: Mapping[str, Any], graph: Graph, path: Path) -> None:
         stream.write(text.encode())
 
 
-def ego_picture(account: Mapping[str, Any], graph: Graph) -> str:
+def ego_picture(account: Explanation, graph: Graph) -> str:
     """SVG: direct neighbours in the inner ring, nodes further away in the outer, links as wide as what they carry."""
-    centre = explained_node_position(graph, account["node"])
+    centre = explained_node_position(graph, account.node)
     neighbours = _arranged(_strongest(account, graph), graph, centre)
-    classes = sorted(
-        {neighbour.label for neighbour in neighbours if neighbour.label}
-        | {account["predicted"]}
-        | ({account["label"]} - {None})
-    )
+    labels = [account.predicted, account.label, *(neighbour.label for neighbour in neighbours)]
+    classes = sorted({label for label in labels if label})
     colours = {name: CLASSES[number % len(CLASSES)] for number, name in enumerate(classes)}
     widest = max((abs(neighbour.margin) for neighbour in neighbours), default=1.0) or 1.0
     points: dict[int | None, tuple[float, float]] = {
         neighbour.index: (neighbour.x, neighbour.y) for neighbour in neighbours
     }
-    title = f"{account['node']} is predicted {account['predicted']}, {account['probability']:.1%}"
+    title = f"{account.node} is predicted {account.predicted}, {account.probability:.1%}"
     body = [
         _text(WIDTH / 2, 30, title, size=18, weight="600"),
         _text(WIDTH / 2, 52, _subtitle(account, neighbours), QUIET),
@@ -73,9 +70,9 @@ def ego_picture(account: Mapping[str, Any], graph: Graph) -> str:
         body.append(_dot((neighbour.x, neighbour.y), 11, colours.get(neighbour.label or ""), hover))
         body.append(_text(*_on_canvas(neighbour.x, neighbour.y + 25), _short(neighbour.name)))
         body.append(_text(*_on_canvas(neighbour.x, neighbour.y + 38), f"{neighbour.margin:+.2f}", QUIET, size=11))
-    label = f"{account['node']}: label {account['label'] or 'unknown'}"
-    body += [_dot((0.0, 0.0), 17, colours[account["predicted"]], label, ring=INK)]
-    body += [_text(*_on_canvas(0.0, 34), _short(account["node"]), weight="600"), *_legend(colours)]
+    label = f"{account.node}: label {account.label or 'unknown'}"
+    body += [_dot((0.0, 0.0), 17, colours[account.predicted], label, ring=INK)]
+    body += [_text(*_on_canvas(0.0, 34), _short(account.node), weight="600"), *_legend(colours)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'font-family="system-ui, sans-serif" role="img" aria-label="{_escaped(title)}">\n'
@@ -83,15 +80,15 @@ def ego_picture(account: Mapping[str, Any], graph: Graph) -> str:
     )
 
 
-def _strongest(account: Mapping[str, Any], graph: Graph) -> list[Neighbour]:
+def _strongest(account: Explanation, graph: Graph) -> list[Neighbour]:
     """The nodes that give most, for or against, over all parts."""
     totals: dict[str, float] = {}
     labels: dict[str, str | None] = {}
-    for source in account["sources"]:
-        for node in source["top"]:
-            if not node["itself"]:
-                totals[node["node"]] = totals.get(node["node"], 0.0) + node["margin"]
-                labels[node["node"]] = node["label"]
+    for source in account.sources:
+        for node in source.top:
+            if not node.itself:
+                totals[node.node] = totals.get(node.node, 0.0) + node.margin
+                labels[node.node] = node.label
     ranked = sorted(totals, key=lambda name: -abs(totals[name]))[:MOST]
     return [
         Neighbour(explained_node_position(graph, name), name, labels[name], totals[name])
@@ -131,8 +128,8 @@ def _placed(neighbour: Neighbour, radius: float, angle: float, parent: int | Non
     return Neighbour(neighbour.index, neighbour.name, neighbour.label, neighbour.margin, x, y, parent)
 
 
-def _subtitle(account: Mapping[str, Any], neighbours: Sequence[Neighbour]) -> str:
-    lead = f"lead over {account['runner_up']} {account['sum']['margin']:+.2f}"
+def _subtitle(account: Explanation, neighbours: Sequence[Neighbour]) -> str:
+    lead = f"lead over {account.runner_up} {account.sum.margin:+.2f}"
     if not neighbours:
         return f"{lead}; no other node counts"
     return f"{lead}; the {len(neighbours)} node(s) that count most, with what each adds to the lead"

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import DataError
+from gpcn.explanation.account import Explanation, FeatureShare, Shares, SourceNode
 from gpcn.graph import Graph
 from gpcn.nn.base import NodeClassifier
 from gpcn.training.predictions.fitted import Fitted
@@ -57,29 +58,49 @@ class ExplainedModel:
         names = self.run.graph.feature_names
         return f"feature {feature}" if names is None else str(names[feature])
 
-    def node_and_label(self, node: int) -> dict[str, str | None]:
-        """What a node and its class are called."""
-        label = int(self.graph.labels[node])
-        names = self.graph.label_names
-        label_name = None if label == UNKNOWN else names[label] if names else str(label)
-        return {"node": self.graph.node_ids[node] if self.graph.node_ids else str(node), "label": label_name}
+    def node_name(self, node: int) -> str:
+        """What a node is called."""
+        return self.graph.node_ids[node] if self.graph.node_ids else str(node)
 
-    def header(self, node: int, logits: Tensor, winner: int, runner_up: int) -> dict[str, Any]:
-        """What every account of a prediction begins with; `logits` `[C]` are the node's."""
+    def label_name(self, node: int) -> str | None:
+        """What its class is called, where that is known."""
+        label, names = int(self.graph.labels[node]), self.graph.label_names
+        return None if label == UNKNOWN else names[label] if names else str(label)
+
+    def source_node(self, node: int, shares: Shares, *, itself: bool) -> SourceNode:
+        """A node with what it gives."""
+        return SourceNode(
+            self.node_name(node), self.label_name(node), self.roles[node], itself, shares.winner, shares.margin
+        )
+
+    def feature_shares(self, total: Tensor, itself: Tensor, others: Tensor) -> tuple[FeatureShare, ...]:
+        """The features that give anything to a lead, the largest first; each tensor is `[q]`."""
+        return tuple(
+            FeatureShare(
+                self.feature_name(feature), float(total[feature]), float(itself[feature]), float(others[feature])
+            )
+            for feature in total.abs().argsort(descending=True, stable=True).tolist()
+            if itself[feature] or others[feature]
+        )
+
+    def explanation(self, node: int, logits: Tensor, winner: int, runner_up: int, **found: Any) -> Explanation:
+        """The account of a node with these `logits` `[C]`: what is common to every method, and what one has `found`."""
         probabilities, classes = torch.softmax(logits, 0), self.run.label_names()
-        return {
-            "run": str(self.run.path),
-            "model": self.run.config.model,
-            "graph": self.graph.name,
-            "split": self.number,
-            **self.node_and_label(node),
-            "role": self.roles[node],
-            "predicted": classes[winner],
-            "probability": float(probabilities[winner]),
-            "runner_up": classes[runner_up],
-            "runner_up_probability": float(probabilities[runner_up]),
-            "mu": self.model.mix(),
-        }
+        return Explanation(
+            run=str(self.run.path),
+            model=self.run.config.model,
+            graph=self.graph.name,
+            split=self.number,
+            node=self.node_name(node),
+            label=self.label_name(node),
+            role=self.roles[node],
+            predicted=classes[winner],
+            probability=float(probabilities[winner]),
+            runner_up=classes[runner_up],
+            runner_up_probability=float(probabilities[runner_up]),
+            mu=self.model.mix(),
+            **found,
+        )
 
 
 def explained_node_position(graph: Graph, node: str) -> int:

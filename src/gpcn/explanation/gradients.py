@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
+from gpcn.explanation.account import Explanation, Part, Shares, Source
 from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.explanation.neighbour_shares import HOPS, zero_neighbour_shares
 from gpcn.nn.integrated_gradients import IntegratedGradients, integrated_gradients
@@ -16,38 +15,37 @@ FEATURES, OTHERS, WITHOUT, RESIDUAL = "features", "features of others", "links a
 
 def explanation_by_gradients(
     explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int
-) -> dict[str, Any]:
+) -> tuple[Explanation, Tensor]:
     """As `one_prediction.node_explanation`, with four parts: the node's own features, those of other nodes, what links
     and biases say where all features are zero, and the residual of the approximation."""
     logits = explained.logits()[node]
     winner, runner_up = pair or (int(index) for index in logits.topk(2).indices)
     unit = torch.eye(len(logits), dtype=torch.float64)
-    both = {
-        "winner": model_integrated_gradients(explained, explained.indicator(node), unit[winner]),
-        "margin": model_integrated_gradients(explained, explained.indicator(node), unit[winner] - unit[runner_up]),
-    }
-    parts = {share: _parts(result, node) for share, result in both.items()}
+    of_winner = model_integrated_gradients(explained, explained.indicator(node), unit[winner])
+    of_lead = model_integrated_gradients(explained, explained.indicator(node), unit[winner] - unit[runner_up])
+    winners, margins = _parts(of_winner, node), _parts(of_lead, node)
     lead = float(logits[winner] - logits[runner_up])
     by_node = zero_neighbour_shares(explained)
-    by_node[HOPS] = both["margin"].shares.sum(1)
-    return {
-        **explained.header(node, logits, winner, runner_up),
-        "method": "integrated gradients",
-        "sum": {"winner": float(logits[winner]), "margin": lead},
-        "parts": [
-            {"part": name, **{share: parts[share][name] for share in parts}}
-            for name in (FEATURES, OTHERS, WITHOUT, RESIDUAL)
-        ],
-        "sources": _sources(explained, node, {share: result.shares.sum(1) for share, result in both.items()}, top),
-        "by_node": by_node,
-        "features": _features(explained, both["margin"].shares, node),
-        "origins": {
-            "features": parts["margin"][FEATURES] + parts["margin"][OTHERS],
-            WITHOUT: parts["margin"][WITHOUT],
-            RESIDUAL: parts["margin"][RESIDUAL],
+    by_node[HOPS] = of_lead.shares.sum(1)
+    own, total = of_lead.shares[node], of_lead.shares.sum(0)
+    found = explained.explanation(
+        node,
+        logits,
+        winner,
+        runner_up,
+        method="integrated gradients",
+        sum=Shares(float(logits[winner]), lead),
+        parts=tuple(Part(name, winners[name], margins[name]) for name in margins),
+        sources=_sources(explained, node, of_winner.shares.sum(1), of_lead.shares.sum(1), top),
+        features=explained.feature_shares(total, own, total - own),
+        origins={
+            "features": margins[FEATURES] + margins[OTHERS],
+            WITHOUT: margins[WITHOUT],
+            RESIDUAL: margins[RESIDUAL],
         },
-        "notes": [*explained.fitted.notes, gradient_approximation_note(both["margin"], lead)],
-    }
+        notes=(*explained.fitted.notes, gradient_approximation_note(of_lead, lead)),
+    )
+    return found, by_node
 
 
 def model_integrated_gradients(explained: ExplainedModel, nodes: Tensor, logits: Tensor) -> IntegratedGradients:
@@ -70,33 +68,14 @@ def _parts(result: IntegratedGradients, node: int) -> dict[str, float]:
     return {FEATURES: of_node, OTHERS: others, WITHOUT: result.without, RESIDUAL: result.residual}
 
 
-def _sources(explained: ExplainedModel, node: int, shares: dict[str, Tensor], top: int) -> list[dict[str, Any]]:
+def _sources(explained: ExplainedModel, node: int, winners: Tensor, leads: Tensor, top: int) -> tuple[Source, ...]:
     """The other nodes whose features count most; nothing where no other counts."""
-    margins = shares["margin"].clone()
+    margins = leads.clone()
     margins[node] = 0
-    nodes = margins.abs().argsort(descending=True, stable=True)[: min(top, int(margins.count_nonzero()))]
-    listed = [
-        {
-            **explained.node_and_label(other),
-            "role": explained.roles[other],
-            "itself": False,
-            **{share: float(values[other]) for share, values in shares.items()},
-        }
-        for other in nodes.tolist()
-    ]
-    return [{"part": OTHERS, "nodes": int(margins.count_nonzero()), "top": listed}] if listed else []
-
-
-def _features(explained: ExplainedModel, shares: Tensor, node: int) -> list[dict[str, Any]]:
-    """The share of the lead that each feature has, the largest first: of the node's own, and of others'."""
-    total, of_node = shares.sum(0), shares[node]
-    return [
-        {
-            "feature": explained.feature_name(feature),
-            "margin": float(total[feature]),
-            "itself": float(of_node[feature]),
-            "others": float(total[feature] - of_node[feature]),
-        }
-        for feature in total.abs().argsort(descending=True, stable=True).tolist()
-        if shares[:, feature].any()
-    ]
+    count = int(margins.count_nonzero())
+    nodes = margins.abs().argsort(descending=True, stable=True)[: min(top, count)].tolist()
+    listed = tuple(
+        explained.source_node(other, Shares(float(winners[other]), float(leads[other])), itself=False)
+        for other in nodes
+    )
+    return (Source(OTHERS, count, listed),) if listed else ()

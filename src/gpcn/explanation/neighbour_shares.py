@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
+from gpcn.explanation.account import Neighbour
 from gpcn.explanation.explained_model import ExplainedModel
 
 HOPS, LINKS = 0, 1
@@ -18,7 +17,7 @@ def zero_neighbour_shares(explained: ExplainedModel) -> Tensor:
     return torch.zeros(2, explained.graph.num_nodes, dtype=torch.float64)
 
 
-def largest_neighbour_shares(explained: ExplainedModel, shares: Tensor, node: int, top: int) -> list[dict[str, Any]]:
+def largest_neighbour_shares(explained: ExplainedModel, shares: Tensor, node: int, top: int) -> tuple[Neighbour, ...]:
     """The nodes with the largest share of the lead, for or against, but for `node` itself; `top` and a few that lead.
 
     Args:
@@ -32,14 +31,15 @@ def largest_neighbour_shares(explained: ExplainedModel, shares: Tensor, node: in
     largest = total.abs().argsort(descending=True, stable=True)
     leading = total.argsort(descending=True, stable=True)[:IN_SENTENCES]
     chosen = dict.fromkeys([*largest[:top].tolist(), *leading.tolist()])
-    return [
-        {
-            **explained.node_and_label(other),
-            "role": explained.roles[other],
-            "margin": float(total[other]),
-            "hops": float(shares[HOPS, other]),
-            "links": float(shares[LINKS, other]),
-        }
+    return tuple(
+        Neighbour(
+            node=explained.node_name(other),
+            label=explained.label_name(other),
+            role=explained.roles[other],
+            margin=float(total[other]),
+            hops=float(shares[HOPS, other]),
+            links=float(shares[LINKS, other]),
+        )
         for other in sorted(chosen, key=lambda other: -abs(float(total[other])))
         if shares[:, other].any() and other != node
-    ]
+    )

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict, replace
 
 import torch
 from torch import Tensor
 
+from gpcn.explanation.account import (
+    BriefExplanation,
+    ClassPart,
+    Explanation,
+    FeatureShare,
+    Neighbour,
+    Part,
+    Shares,
+    Source,
+)
 from gpcn.explanation.explainable import can_be_explained, explained_split
 from gpcn.explanation.explained_model import ExplainedModel, explained_node_position
 from gpcn.explanation.gradients import explanation_by_gradients
@@ -19,10 +29,9 @@ from gpcn.nn.bank_model import BankModel
 from gpcn.training.runs.run import Run
 
 
-def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top: int = 5) -> dict[str, Any]:
-    """A JSON-ready account of one prediction, by the model of one split (default: the first finished one).
+def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top: int = 5) -> Explanation:
+    """Explain one prediction by the model of one split (default: the first finished one).
 
-    Every number is a share of a logit: `winner` of the predicted class's own, `margin` of its lead over the runner-up.
     Adding the same number to all logits changes no probability, so `margin` is what can be compared between parts,
     and what the `top` nodes of each part and the `top` features are chosen by. A feature's share is exact
     (`nn.attribution`): what it gives as the node's own, and what it gives as a feature of `others`. `neighbours` are
@@ -31,21 +40,23 @@ def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top:
     """
     explained = ExplainedModel.of(run, graph, explained_split(run, split))
     index = explained_node_position(graph, node)
-    account = node_explanation(explained, index, None, top)
-    account["neighbours"] = largest_neighbour_shares(explained, account.pop("by_node"), index, top)
-    return {**shortened_explanation(account, top), "sentences": explanation_sentences(account)}
+    found, by_node = node_explanation(explained, index, None, top)
+    return finished_explanation(found, largest_neighbour_shares(explained, by_node, index, top), top)
 
 
-def shortened_explanation(account: dict[str, Any], top: int) -> dict[str, Any]:
-    """An account with the `top` features and neighbours."""
-    return {**account, "features": account["features"][:top], "neighbours": account["neighbours"][:top]}
+def finished_explanation(found: Explanation, neighbours: tuple[Neighbour, ...], top: int) -> Explanation:
+    """An account with its sentences, the `top` features and `neighbours`."""
+    sentences = explanation_sentences(replace(found, neighbours=neighbours))
+    return replace(found, features=found.features[:top], neighbours=neighbours[:top], sentences=tuple(sentences))
 
 
-def node_explanation(explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int) -> dict[str, Any]:
+def node_explanation(
+    explained: ExplainedModel, node: int, pair: tuple[int, int] | None, top: int
+) -> tuple[Explanation, Tensor]:
     """The account of `explain` with all features and no sentences, about a `pair` of classes.
 
-    The default pair are the two that the model finds likeliest. Instead of `neighbours` there is `by_node`, `[2, N]`:
-    what each node gives to the lead through hops, and by links.
+    The default pair are the two that the model finds likeliest. Beside it stands `[2, N]`: what each node gives to the
+    lead through hops, and by links.
     """
     if not can_be_explained(explained.run):
         return explanation_by_gradients(explained, node, pair, top)
@@ -55,8 +66,8 @@ def node_explanation(explained: ExplainedModel, node: int, pair: tuple[int, int]
     logits = torch.stack(list(parts.values())).sum(0)
     winner, runner_up = pair or (int(index) for index in logits.topk(2).indices)
 
-    def shares(given: Tensor) -> dict[str, float]:
-        return {"winner": float(given[winner]), "margin": float(given[winner] - given[runner_up])}
+    def shares(given: Tensor) -> Shares:
+        return Shares(float(given[winner]), float(given[winner] - given[runner_up]))
 
     sources, by_node, links = [], zero_neighbour_shares(explained), decomposition.as_decomposable(model).link_names()
     for source in decomposition.sources(model, *inputs, node):
@@ -65,33 +76,31 @@ def node_explanation(explained: ExplainedModel, node: int, pair: tuple[int, int]
         leads = source.gives[:, winner] - source.gives[:, runner_up]
         by_node[LINKS if source.part in links else HOPS].index_add_(0, source.nodes, leads)
         order = leads.abs().argsort(descending=True, stable=True)[:top]
-        listed = [
-            {
-                **explained.node_and_label(other),
-                "role": explained.roles[other],
-                "itself": other == node,
-                **shares(source.gives[index]),
-            }
+        listed = tuple(
+            explained.source_node(other, shares(source.gives[index]), itself=other == node)
             for index, other in zip(order, source.nodes[order].tolist(), strict=True)
-        ]
-        sources.append({"part": source.part, "nodes": len(source.nodes), "top": listed})
+        )
+        sources.append(Source(source.part, len(source.nodes), listed))
     features, origins = _features(explained, decomposition.as_decomposable(model), node, winner, runner_up)
-    return {
-        **explained.header(node, logits, winner, runner_up),
-        "method": "exact",
-        "sum": shares(logits),
-        "parts": [{"part": name, **shares(part)} for name, part in parts.items()],
-        "sources": sources,
-        "by_node": by_node,
-        "features": features,
-        "origins": origins,
-        "notes": list(explained.fitted.notes),
-    }
+    found = explained.explanation(
+        node,
+        logits,
+        winner,
+        runner_up,
+        method="exact",
+        sum=shares(logits),
+        parts=tuple(Part(name, **asdict(shares(part))) for name, part in parts.items()),
+        sources=tuple(sources),
+        features=features,
+        origins=origins,
+        notes=tuple(explained.fitted.notes),
+    )
+    return found, by_node
 
 
 def _features(
     explained: ExplainedModel, model: BankModel, node: int, winner: int, runner_up: int
-) -> tuple[list[dict[str, Any]], dict[str, float]]:
+) -> tuple[tuple[FeatureShare, ...], dict[str, float]]:
     """The share of the lead that each input feature has, the largest first: of the node's own, and of others'.
 
     Beside it what all features, links and biases give together; these three are the lead.
@@ -106,18 +115,7 @@ def _features(
         shares.index_put_((of_others, part.features[real].long()), part.shares[real], accumulate=True)
         origins["links" if part.part in model.link_names() else "biases"] += float(part.shares[~real].sum())
     origins["features"] = float(shares.sum())
-    order = shares.sum(0).abs().argsort(descending=True, stable=True)
-    listed = [
-        {
-            "feature": explained.feature_name(feature),
-            "margin": float(shares[:, feature].sum()),
-            "itself": float(shares[0, feature]),
-            "others": float(shares[1, feature]),
-        }
-        for feature in order.tolist()
-        if shares[:, feature].any()
-    ]
-    return listed, origins
+    return explained.feature_shares(shares.sum(0), shares[0], shares[1]), origins
 
 
 def _lead_over(explained: ExplainedModel, winner: int, runner_up: int) -> Tensor:
@@ -129,7 +127,7 @@ def _lead_over(explained: ExplainedModel, winner: int, runner_up: int) -> Tensor
 
 def brief_explanation(
     explained: ExplainedModel, node: int, winner: int, runner_up: int, top: int = 3
-) -> dict[str, Any]:
+) -> BriefExplanation:
     """Parts, nodes and features of one lead, by one pass over its shares: as much of an account as a line needs."""
     lead = _lead_over(explained, winner, runner_up)
     problem = explained.fitted.problem
@@ -137,19 +135,15 @@ def brief_explanation(
     nodes = torch.zeros(explained.graph.num_nodes, dtype=torch.float64)
     parts = []
     for share in attributions(explained.model, problem.x, problem.adjacency, explained.indicator(node), lead):
-        parts.append({"part": share.part, "margin": float(share.shares.sum())})
+        parts.append(ClassPart(share.part, float(share.shares.sum())))
         real = share.features >= 0
         features.index_add_(0, share.features[real].long(), share.shares[real])
         nodes.index_add_(0, share.nodes[share.nodes >= 0], share.shares[share.nodes >= 0])
     nodes[node] = 0
-    return {
-        "parts": parts,
-        "nodes": [
-            {"node": explained.node_and_label(other)["node"], "margin": float(nodes[other])}
-            for other in nodes.argsort(descending=True, stable=True)[:top].tolist()
-        ],
-        "features": [
-            {"feature": explained.feature_name(feature), "margin": float(features[feature])}
-            for feature in features.argsort(descending=True, stable=True)[:top].tolist()
-        ],
-    }
+    largest = nodes.argsort(descending=True, stable=True)[:top].tolist()
+    strongest = features.argsort(descending=True, stable=True)[:top].tolist()
+    return BriefExplanation(
+        tuple(parts),
+        tuple((explained.node_name(other), float(nodes[other])) for other in largest),
+        tuple((explained.feature_name(feature), float(features[feature])) for feature in strongest),
+    )

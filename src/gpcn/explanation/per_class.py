@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError, DataError, near_matches
+from gpcn.explanation.account import ClassExplanation, ClassFeature, ClassPart, TypicalNode
 from gpcn.explanation.average import average_member_notes, average_members
 from gpcn.explanation.explainable import can_be_explained, common_explained_split, explainable_runs, explained_split
 from gpcn.explanation.explained_model import ExplainedModel
@@ -46,8 +46,8 @@ class ClassShares:
 
 def explain_class(
     runs: Sequence[Run], graph: Graph, name: str, *, split: int | None = None, top: int = 5
-) -> dict[str, Any]:
-    """A JSON-ready account of the class called `name`, by a run, or by the average of several.
+) -> ClassExplanation:
+    """Explain the class called `name`, by a run, or by the average of several.
 
     The lead of a class is its logit minus the mean logit of all others. It is averaged over the nodes that are
     predicted to be of the class; where there are none, over those whose label it is. Being linear in the logits, the
@@ -73,31 +73,30 @@ def explain_class(
     labelled = [int(graph.labels[node]) for node in nodes if graph.labels[node] >= 0]
     others = [other for other in distinct[0].label_names() if other != name]
     listed = average_members(runs, explainable)
-    account = {
-        "run": str(distinct[0].path),
-        "model": distinct[0].config.model if len(distinct) == 1 else "auto",
-        "graph": graph.name,
-        "split": number,
-        "class": name,
-        "over": others[0] if len(others) == 1 else "the mean of the other classes",
-        "nodes": len(nodes),
-        "chosen_by": chosen_by,
-        "right": sum(value == label for value in labelled) / len(labelled) if labelled else None,
-        "method": "exact" if can_be_explained(members[0].run) else "integrated gradients",
-        "lead": sum(parts.values()),
-        "parts": [{"part": part, "margin": margin} for part, margin in parts.items()],
-        "features": _features(members[0], weighted)[:top],
-        "origins": {
+    member_notes = average_member_notes(listed)
+    found = ClassExplanation(
+        run=str(distinct[0].path),
+        model=distinct[0].config.model if len(distinct) == 1 else "auto",
+        graph=graph.name,
+        split=number,
+        name=name,
+        over=others[0] if len(others) == 1 else "the mean of the other classes",
+        nodes=len(nodes),
+        chosen_by=chosen_by,
+        right=sum(value == label for value in labelled) / len(labelled) if labelled else None,
+        method="exact" if can_be_explained(members[0].run) else "integrated gradients",
+        lead=sum(parts.values()),
+        parts=tuple(ClassPart(part, margin) for part, margin in parts.items()),
+        features=_features(members[0], weighted)[:top],
+        origins={
             origin: sum(weight * shares.origins[origin] for weight, shares in weighted)
             for origin in weighted[0][1].origins
         },
-        "typical": _typical(members[0], nodes, weighted, probabilities[:, label], top),
-        "members": listed,
-        "notes": list(
-            dict.fromkeys(text for _, shares in weighted for text in (*shares.notes, *average_member_notes(listed)))
-        ),
-    }
-    return {**account, "sentences": class_explanation_sentences(account)}
+        typical=_typical(members[0], nodes, weighted, probabilities[:, label], top),
+        members=listed,
+        notes=tuple(dict.fromkeys(text for _, shares in weighted for text in (*shares.notes, *member_notes))),
+    )
+    return replace(found, sentences=tuple(class_explanation_sentences(found)))
 
 
 def class_lead(label: int, classes: int) -> Tensor:
@@ -158,20 +157,20 @@ def _nodes_of_class(graph: Graph, probabilities: Floats, label: int, name: str) 
     return labelled, "labelled"
 
 
-def _features(explained: ExplainedModel, weighted: Sequence[tuple[float, ClassShares]]) -> list[dict[str, Any]]:
+def _features(explained: ExplainedModel, weighted: Sequence[tuple[float, ClassShares]]) -> tuple[ClassFeature, ...]:
     mean = torch.stack([weight * shares.features for weight, shares in weighted]).sum(0)
     order = mean.sum(0).abs().argsort(descending=True, stable=True).tolist()
     exact = can_be_explained(explained.run)
-    return [
-        {
-            "feature": explained.feature_name(feature),
-            "margin": float(mean[:, feature].sum()),
-            "directly": float(mean[0, feature]) if exact else None,
-            "through_links": float(mean[1, feature]) if exact else None,
-        }
+    return tuple(
+        ClassFeature(
+            feature=explained.feature_name(feature),
+            margin=float(mean[:, feature].sum()),
+            directly=float(mean[0, feature]) if exact else None,
+            through_links=float(mean[1, feature]) if exact else None,
+        )
         for feature in order
         if mean[:, feature].any()
-    ]
+    )
 
 
 def _typical(
@@ -180,7 +179,7 @@ def _typical(
     weighted: Sequence[tuple[float, ClassShares]],
     probabilities: Floats,
     top: int,
-) -> list[dict[str, Any]]:
+) -> tuple[TypicalNode, ...]:
     """The nodes whose parts are nearest to the mean of the parts."""
     profiles: dict[str, Floats] = {}
     for weight, shares in weighted:
@@ -188,12 +187,13 @@ def _typical(
             profiles[part] = profiles.get(part, 0.0) + weight * values
     by_node = np.stack(list(profiles.values()), axis=1)  # [n, parts]
     distance = np.linalg.norm(by_node - by_node.mean(axis=0), axis=1)
-    return [
-        {
-            **explained.node_and_label(nodes[index]),
-            "role": explained.roles[nodes[index]],
-            "probability": float(probabilities[nodes[index]]),
-            "lead": float(by_node[index].sum()),
-        }
+    return tuple(
+        TypicalNode(
+            node=explained.node_name(nodes[index]),
+            label=explained.label_name(nodes[index]),
+            role=explained.roles[nodes[index]],
+            probability=float(probabilities[nodes[index]]),
+            lead=float(by_node[index].sum()),
+        )
         for index in np.argsort(distance, kind="stable")[:top].tolist()
-    ]
+    )

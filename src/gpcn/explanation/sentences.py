@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from gpcn.explanation.account import (
+    BriefExplanation,
+    ClassExplanation,
+    ClassFeature,
+    ClassPart,
+    Explanation,
+    FeatureShare,
+    Neighbour,
+    Part,
+)
 
 MOST = 2  # names in a sentence
 NEGLIGIBLE = 0.05  # of the largest part
@@ -33,55 +44,54 @@ def part_phrase(part: str) -> str:
     return f"{how}{reached}" + (f" by {relation[1]}" if relation else "")
 
 
-def explanation_sentences(account: Mapping[str, Any]) -> list[str]:
+def explanation_sentences(account: Explanation) -> list[str]:
     """At most five: the prediction, what carries it, which nodes, which features, and what speaks against it."""
-    lead = account["sum"]["margin"]
+    lead = account.sum.margin
     result = [
-        f"{account['node']} is predicted {account['predicted']} with {account['probability']:.1%} (next: "
-        f"{account['runner_up']}, {account['runner_up_probability']:.1%}), a lead of {lead:+.2f} in the logits."
+        f"{account.node} is predicted {account.predicted} with {account.probability:.1%} (next: "
+        f"{account.runner_up}, {account.runner_up_probability:.1%}), a lead of {lead:+.2f} in the logits."
     ]
-    _, reasons, _ = _sides(account["parts"])
+    _, reasons, _ = _sides(account.parts)
     if reasons:
         result.append(f"Mostly because of {_listed([_part(part) for part in reasons])}.")
-    in_favour = [neighbour for neighbour in account["neighbours"] if neighbour["margin"] > 0]
-    in_favour.sort(key=lambda neighbour: -neighbour["margin"])
+    in_favour = [neighbour for neighbour in account.neighbours if neighbour.margin > 0]
+    in_favour.sort(key=lambda neighbour: -neighbour.margin)
     if in_favour:
         result.append(f"Above all {_listed([_neighbour(neighbour) for neighbour in in_favour])}.")
     return result + _features_and_objections(account, _feature)
 
 
-def class_explanation_sentences(account: Mapping[str, Any]) -> list[str]:
+def class_explanation_sentences(account: ClassExplanation) -> list[str]:
     """The same for an account of a class (`per_class.explain_class`)."""
-    right = "" if account["right"] is None else f", {account['right']:.0%} of those with a label rightly"
+    right = "" if account.right is None else f", {account.right:.0%} of those with a label rightly"
     which = (
-        f"predicted {account['class']}{right}"
-        if account["chosen_by"] == "predicted"
-        else (f"labelled {account['class']} (none is predicted so)")
+        f"predicted {account.name}{right}"
+        if account.chosen_by == "predicted"
+        else (f"labelled {account.name} (none is predicted so)")
     )
     result = [
-        f"{account['nodes']:,} node(s) are {which}; on average the class leads {account['over']} by "
-        f"{account['lead']:+.2f} in the logits."
+        f"{account.nodes:,} node(s) are {which}; on average the class leads {account.over} by "
+        f"{account.lead:+.2f} in the logits."
     ]
-    _, reasons, _ = _sides(account["parts"])
+    _, reasons, _ = _sides(account.parts)
     if reasons:
         result.append(f"A typical node is one of them because of {_listed([_part(part) for part in reasons])}.")
     return result + _features_and_objections(account, _mean_feature)
 
 
-def explanation_line(account: Mapping[str, Any]) -> str:
+def explanation_line(account: BriefExplanation) -> str:
     """A line (of `one_prediction.brief_explanation`): two parts, a node and a feature that speak most for the class."""
-    largest, for_it, _ = _sides(account["parts"])
+    largest, for_it, _ = _sides(account.parts)
     line = _listed([_part(part) for part in for_it]) or "nothing speaks for it"
-    extras = [(node["node"], node["margin"]) for node in account["nodes"][:1]]
-    extras += [(feature["feature"], feature["margin"]) for feature in account["features"][:1]]
+    extras = (*account.nodes[:1], *account.features[:1])
     named = [f"{name} ({margin:+.2f})" for name, margin in extras if margin > NEGLIGIBLE * largest]
     return "; ".join([line, *named])
 
 
-def _features_and_objections(account: Mapping[str, Any], described: Callable[[Mapping[str, Any]], str]) -> list[str]:
+def _features_and_objections(account: Explanation | ClassExplanation, described: Callable[[Any], str]) -> list[str]:
     """The last sentences of an account: the features that count most, and the parts that speak against the class."""
-    largest, _, against = _sides(account["parts"])
-    features = [feature for feature in account["features"] if abs(feature["margin"]) > NEGLIGIBLE * largest]
+    largest, _, against = _sides(account.parts)
+    features = [feature for feature in account.features if abs(feature.margin) > NEGLIGIBLE * largest]
     result = []
     if features:
         result.append(f"Of the features {_listed([described(feature) for feature in features])} count most.")
@@ -90,30 +100,30 @@ def _features_and_objections(account: Mapping[str, Any], described: Callable[[Ma
     return result
 
 
-def _sides(parts: Sequence[Mapping[str, Any]]) -> tuple[float, list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _sides(parts: Sequence[Part | ClassPart]) -> tuple[float, list[Part | ClassPart], list[Part | ClassPart]]:
     """The size of the largest part; the parts that speak for the class, and against it, the largest first."""
-    largest = max(abs(part["margin"]) for part in parts)
-    ordered = sorted(parts, key=lambda part: -part["margin"])
-    reasons = [part for part in ordered if part["margin"] > NEGLIGIBLE * largest]
-    return largest, reasons, [part for part in reversed(ordered) if part["margin"] < -NEGLIGIBLE * largest]
+    largest = max(abs(part.margin) for part in parts)
+    ordered = sorted(parts, key=lambda part: -part.margin)
+    reasons = [part for part in ordered if part.margin > NEGLIGIBLE * largest]
+    return largest, reasons, [part for part in reversed(ordered) if part.margin < -NEGLIGIBLE * largest]
 
 
-def _part(part: Mapping[str, Any]) -> str:
-    return f"{part_phrase(part['part'])} ({part['margin']:+.2f})"
+def _part(part: Part | ClassPart) -> str:
+    return f"{part_phrase(part.part)} ({part.margin:+.2f})"
 
 
-def _neighbour(neighbour: Mapping[str, Any]) -> str:
-    how = ", by the link itself" if abs(neighbour["links"]) > abs(neighbour["hops"]) else ""
-    return f"{neighbour['node']} ({neighbour['margin']:+.2f}{how})"
+def _neighbour(neighbour: Neighbour) -> str:
+    how = ", by the link itself" if abs(neighbour.links) > abs(neighbour.hops) else ""
+    return f"{neighbour.node} ({neighbour.margin:+.2f}{how})"
 
 
-def _feature(feature: Mapping[str, Any]) -> str:
-    whose = "" if abs(feature["itself"]) >= abs(feature["others"]) else ", of others"
-    return f"{feature['feature']} ({feature['margin']:+.2f}{whose})"
+def _feature(feature: FeatureShare) -> str:
+    whose = "" if abs(feature.itself) >= abs(feature.others) else ", of others"
+    return f"{feature.feature} ({feature.margin:+.2f}{whose})"
 
 
-def _mean_feature(feature: Mapping[str, Any]) -> str:
-    return f"{feature['feature']} ({feature['margin']:+.2f})"
+def _mean_feature(feature: ClassFeature) -> str:
+    return f"{feature.feature} ({feature.margin:+.2f})"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gpcn import explanation
 from gpcn.data.object_storage import local_copy
 from gpcn.errors import ConfigError, Option
-from gpcn.explanation import explain_average, explain_class
+from gpcn.explanation import ClassExplanation, Explanation, explain_average, explain_class
 from gpcn.graph import Graph
 from gpcn.records.reading import encode
 from gpcn.training.predictions import prediction
@@ -192,7 +192,7 @@ class RunFolder:
 
     def explain(
         self, node: str | int, graph: Any = None, nodes: Any = None, *, split: int | None = None, top: int = 5
-    ) -> dict[str, Any]:
+    ) -> Explanation:
         """Why `node` is predicted as it is, exactly: hops, links, features (`explanation.explain`).
 
         `graph` and `nodes` are as for `predict`, `split` says whose model, `top` how many neighbours and features.
@@ -200,18 +200,18 @@ class RunFolder:
         self.check_explains(split)
         loaded = self.graph_to_predict(graph, nodes)
         if self.kind == "auto":
-            return {**explain_average(self.runs, loaded, str(node), split=split, top=top), "run": str(self.path)}
+            return replace(explain_average(self.runs, loaded, str(node), split=split, top=top), run=str(self.path))
         return explanation.explain(self.runs[0], loaded, str(node), split=split, top=top)
 
     def explain_class(
         self, label: str, graph: Any = None, nodes: Any = None, *, split: int | None = None, top: int = 5
-    ) -> dict[str, Any]:
+    ) -> ClassExplanation:
         """What carries the class `label` overall, and its most typical nodes (`explanation.explain_class`)."""
         self.check_explains(split)
         loaded = self.graph_to_predict(graph, nodes)
         account = explain_class(self.runs, loaded, label, split=split, top=top)
-        model = "auto" if self.kind == "auto" else account["model"]
-        return {**account, "model": model, "run": str(self.path)}
+        model = "auto" if self.kind == "auto" else account.model
+        return replace(account, model=model, run=str(self.path))
 
     def check_explains(self, split: int | None = None) -> None:
         """Refuse a model that cannot be taken apart, and a split that is not there, before a graph is read."""

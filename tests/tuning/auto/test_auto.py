@@ -257,17 +257,17 @@ def test_explanation_is_the_average_of_the_members(ring: Graph, chosen: Chosen) 
         pytest.skip("no member is a sum over hops")
     account = explain_average(runs, ring, "5", top=3)
     for shares in ("winner", "margin"):
-        assert sum(part[shares] for part in account["parts"]) == pytest.approx(account["sum"][shares])
-    assert sum(account["origins"].values()) == pytest.approx(account["sum"]["margin"])
-    assert len(account["features"]) == 3
-    assert account["sentences"][0].startswith(f"5 is predicted {account['predicted']} with ")
+        assert sum(getattr(part, shares) for part in account.parts) == pytest.approx(getattr(account.sum, shares))
+    assert sum(account.origins.values()) == pytest.approx(account.sum.margin)
+    assert len(account.features) == 3
+    assert account.sentences[0].startswith(f"5 is predicted {account.predicted} with ")
     likely = vote(runs, ring).probabilities[5]
-    assert account["probability"] == pytest.approx(likely.max(), abs=1e-5)
-    assert sum(member["share"] for member in account["members"]) == pytest.approx(1)
-    undecomposed = [member for member in account["members"] if not member["decomposed"]]
-    assert bool(undecomposed) == any("cannot be decomposed" in note for note in account["notes"])
-    by_class = open_run(folder, graph=ring).explain_class(account["predicted"])
-    assert (by_class["model"], by_class["members"]) == ("auto", account["members"])
+    assert account.probability == pytest.approx(likely.max(), abs=1e-5)
+    assert sum(member.share for member in account.members) == pytest.approx(1)
+    undecomposed = [member for member in account.members if not member.decomposed]
+    assert bool(undecomposed) == any("cannot be decomposed" in note for note in account.notes)
+    by_class = open_run(folder, graph=ring).explain_class(account.predicted)
+    assert (by_class.model, by_class.members) == ("auto", account.members)
 
 
 def test_what_cannot_be_decomposed_is_said(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
