@@ -115,7 +115,7 @@ def draws(graph: gpcn.Graph) -> None:
                     for role in ("train", "val", "test"):
                         kept[f"{name}.{seed}.{way}.{number}.{role}"] = getattr(split, role)
         for number, split in enumerate(whole.splits):
-            halves = validation_halves(whole.task, whole.labels[split.val], number, "accuracy")
+            halves = validation_halves(whole.with_metric("accuracy"), split.val, number)
             kept |= {f"{name}.halves.{number}.{side}": half for side, half in enumerate(halves)}
     np.savez("draws.npz", **kept)
 

@@ -79,6 +79,7 @@ def test_the_recipe_of_a_metric_is_scikit_learns_and_the_same_for_tensors(monkey
     expected = 2 * brier_score_loss(labels, probabilities[:, 1])  # theirs is of one of two classes
     assert task.score(probabilities, labels, "brier") == pytest.approx(expected)
     assert task.tensor_score(torch.tensor(logits), torch.tensor(labels), "brier") == pytest.approx(expected)
+    assert task.evaluate(probabilities, labels, "brier").score == pytest.approx(expected)
     assert metrics.oriented_score("brier", 0.1) > metrics.oriented_score("brier", 0.2)
 
 

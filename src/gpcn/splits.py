@@ -46,7 +46,9 @@ def random_splits(
             f"{labelled.size} node(s) have a label; expected at least {len(parts)} to split into {_listed(parts)}"
         )
     splits = tuple(
-        _one_split(graph.labels, labelled, train, val, calibration, np.random.default_rng([seed, number]), stratified)
+        _one_split(
+            graph.target.strata, labelled, train, val, calibration, np.random.default_rng([seed, number]), stratified
+        )
         for number in range(count)
     )
     return replace(graph, splits=splits)
@@ -71,12 +73,12 @@ def folds(graph: Graph, *, count: int = 5, val: float = 0.2, calibration: float 
     machine_memory.require_memory(
         8.0 * count * nodes.size, f"{count:,} folds of {nodes.size:,} labelled nodes", "ask for fewer folds"
     )
-    order = _interleave_classes(graph.labels, np.random.default_rng([seed, count]).permutation(nodes))
+    order = _interleave_classes(graph.target.strata, np.random.default_rng([seed, count]).permutation(nodes))
     fold = np.arange(order.size) % count
     splits = []
     for number in range(count):
         rest = np.random.default_rng([seed, count, number]).permutation(order[fold != number])
-        outside = _held_back(graph.labels, rest, val, calibration)
+        outside = _held_back(graph.target.strata, rest, val, calibration)
         splits.append(replace(outside, test=order[fold == number]))
     return replace(graph, splits=tuple(splits))
 
@@ -132,7 +134,7 @@ def group_splits(
     """
     _check_draw(count, seed)
     check_split_shares(train, val, calibration)
-    labels = graph.labels if isinstance(graph, Graph) else np.asarray(graph)
+    labels = graph.target.strata if isinstance(graph, Graph) else np.asarray(graph)
     if len(groups) != labels.size:
         raise DataError(f"there are {len(groups)} groups; expected {labels.size}, one per node")
     nodes = np.flatnonzero(labels != UNKNOWN)

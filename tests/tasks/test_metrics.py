@@ -180,9 +180,10 @@ def test_crossed_scores_of_a_loss_are_at_its_lowest() -> None:
 
 
 def test_halves_have_the_positive_class_where_f1_needs_it() -> None:
-    labels, task = np.array([1] * 18 + [0] * 2), Classification(2, positive=0)
+    labels = np.array([1] * 18 + [0] * 2)
+    graph = make_graph(num_nodes=20, labels=labels, features=np.ones((20, 1)), splits=(), metric="f1")
     for number in range(20):
-        assert all((labels[half] == 0).any() for half in validation_halves(task, labels, number, "f1"))
+        assert all((labels[half] == 0).any() for half in validation_halves(graph, np.arange(20), number))
 
 
 def test_a_validation_set_of_one_class_cannot_choose() -> None:

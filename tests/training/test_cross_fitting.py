@@ -43,7 +43,7 @@ class TestAgainstOthers:
         judged = observed(graph, config)
         crossed = probe(graph, config, 0)
         labels = graph.labels[graph.splits[0].val]
-        parts = validation_halves(graph.task, labels, 0, graph.metric)
+        parts = validation_halves(graph, graph.splits[0].val, 0)
         for rule, choice in judged.chosen().items():
             mean = np.mean([graph.task.score(choice.cross_fitted[part], labels[part], graph.metric) for part in parts])
             assert mean == pytest.approx(crossed[rule], abs=1e-3)

@@ -15,7 +15,6 @@ from gpcn import save, synthesize
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.files.sealed import FORMAT
 from gpcn.records.reading import encode
-from gpcn.tasks.classification import Classification
 from gpcn.training import probe as probes
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import probe, validation_halves
@@ -127,9 +126,10 @@ def test_a_small_space_is_tried_whole_and_nothing_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("positives", "others"), [(2, 8), (1, 8), (1, 1), (3, 9)])
 def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
     graph = graph_with_few_positives(positives, others)
-    labels = graph.labels[graph.splits[0].val]
+    nodes = graph.splits[0].val
+    labels = graph.labels[nodes]
     for number in range(20):
-        first, second = validation_halves(Classification(2), labels, number, "roc_auc")
+        first, second = validation_halves(graph, nodes, number)
         assert {0, 1} == set(labels[first]) == set(labels[second])
         assert set(first) | set(second) == set(range(len(labels)))
     scores = probe(graph, TrainConfig.of("mlp", hidden=4, epochs=5), 0)
@@ -138,7 +138,7 @@ def test_few_positives_are_dealt_out(positives: int, others: int) -> None:
 
 def test_halves_stay_what_they_were_where_they_can_be_scored() -> None:
     drawn = np.random.default_rng(3).permutation(11)
-    first, second = validation_halves(Classification(2), np.arange(11) % 2, 3, "accuracy")
+    first, second = validation_halves(graph_with_few_positives(2, 8).with_metric("accuracy"), np.arange(11), 3)
     np.testing.assert_array_equal(np.concatenate([first, second]), drawn)
     assert len(first) == 5
 

@@ -87,7 +87,9 @@ class GraphRecord(GraphIdentity, frozen=True, kw_only=True):
     Args:
         relations: the types of its links.
         names: the checksum of all its names (`graph_names_digest`).
+        classes: how many columns a prediction has, of which `label_names` are the names.
         positive: of two classes the one that thresholds are about.
+        task: what is asked of the nodes.
         parts: how many workers a run of it was trained on.
         order: what tells the order that nodes have in its parts from others.
         preparation: how the columns of its tables became features.
@@ -102,6 +104,7 @@ class GraphRecord(GraphIdentity, frozen=True, kw_only=True):
     relations: tuple[str, ...]
     names: str | None = None
     positive: Annotated[int, Meta(ge=0, le=1)] | None = None
+    task: str = "classification"
     parts: Size | None = None
     order: str = "kept"
     preparation: Preparation | None = None

@@ -98,14 +98,14 @@ class SplitPlan:
         if self.by:
             if times is None:
                 raise ConfigError(f"a split by {self.by!r} needs the times of the nodes; hand them over as times=")
-            split = time_split(graph.labels, times, **shares)
-            notes = self._notes_of_times(graph.labels, np.asarray(times, dtype=np.float64), split)
+            split = time_split(graph.target.strata, times, **shares)
+            notes = self._notes_of_times(graph.target.strata, np.asarray(times, dtype=np.float64), split)
             return replace(graph, splits=(split,), notes=(*graph.notes, *notes))
         if self.group:
             if groups is None:
                 raise ConfigError(f"a split by {self.group!r} needs the groups of the nodes; hand them over as groups=")
             splits = group_splits(graph, groups, count=self.count or DEFAULT_COUNT, seed=self.seed, **shares)
-            notes = self._notes_of_groups(graph.labels, groups, splits)
+            notes = self._notes_of_groups(graph.target.strata, groups, splits)
             return replace(graph, splits=splits, notes=(*graph.notes, *notes))
         if self.folds:
             split_graph = folds(graph, count=self.folds, val=self.val, calibration=self.calibration, seed=self.seed)
@@ -143,7 +143,7 @@ class SplitPlan:
         return [f"{why}, so split {furthest} has {actual} % of the nodes to {uses}, not {requested} %"]
 
     def _notes_of_folds(self, graph: Graph) -> list[str]:
-        sizes = np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes)
+        sizes = np.bincount(graph.target.strata[graph.labelled], minlength=graph.num_classes)
         small = np.flatnonzero((sizes > 0) & (sizes < self.folds))
         if not small.size:
             return []

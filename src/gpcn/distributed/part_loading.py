@@ -16,7 +16,7 @@ from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.graph.graph import row_normalized
 from gpcn.nn.base import features_as_input
-from gpcn.tasks.classification import Classification
+from gpcn.tasks.task import task_class
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 
@@ -45,7 +45,7 @@ def build_part_problem(
         num_nodes=data.labels.size,
         num_features=about.features,
         metric=about.metric,
-        task=Classification(about.classes, about.positive),
+        task=task_class(about.task).of(about.class_names, about.positive),
     )
     offsets = manifest.ranges()
     links = PartAdjacency(data.links, data.relations, workers, offsets, direction=config["direction"])

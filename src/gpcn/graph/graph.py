@@ -18,7 +18,8 @@ from gpcn.graph.split import Split, check_splits
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.tasks import metric_choice
 from gpcn.tasks.metrics import metric_names
-from gpcn.utils.types import UNKNOWN, FloatMatrix, IntVector, SparseMatrix
+from gpcn.tasks.target import Target, class_target
+from gpcn.utils.types import FloatMatrix, IntVector, SparseMatrix
 
 if TYPE_CHECKING:
     from gpcn.preparation.preparation import Preparation
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Graph:
-    """An attributed graph for node classification.
+    """An attributed graph, and what is known of its nodes.
 
     Args:
         adjacency: `[N, N]`; entry `(i, j)` is the weight of the edge from node `i` to node `j`. Anything SciPy
             can make a CSR of. Directed stays directed; explicit zeros are dropped; weights must be positive.
         features: `[N, q]`, a dense array or a SciPy sparse matrix; sparse stays sparse.
-        labels: `[N]`, class numbers from 0, with -1 for unknown.
+        labels: what is known, as the task reads it: class numbers `[N]` from 0, with -1 for unknown.
         splits: any number of `Split`s over labelled nodes.
         name: what to call the graph in tables and reports.
         metric: how predictions are judged: `accuracy`, `balanced_accuracy`, `f1`, `roc_auc`, `average_precision` or
@@ -44,6 +45,10 @@ class Graph:
         notes: what a reader had to decide on the way here, for people to read.
         relations: edges by type, `[N, N]` each; `adjacency` is their union. Empty where edges have one type.
         preparation: what made the features from the columns of tables, where they come from tables.
+        task_name: what is asked of the nodes; `tasks.register_task` makes more than classification known.
+
+    Attributes:
+        target: the labels as the task knows them: values, where there are any, the names of the answers.
     """
 
     adjacency: SparseMatrix
@@ -58,6 +63,8 @@ class Graph:
     notes: tuple[str, ...] = ()
     relations: Mapping[str, SparseMatrix] = field(default_factory=dict)
     preparation: Preparation | None = None
+    task_name: str = "classification"
+    target: Target = field(init=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -70,16 +77,20 @@ class Graph:
             "features",
             validation.checked_features(self.features, self.num_nodes, self.node_ids, self.feature_names),
         )
-        put(self, "labels", validation.checked_labels(self.labels, self.num_nodes, self.label_names))
+        put(self, "target", _read_target(self.task_name, self.labels, self.num_nodes, self.label_names))
+        put(self, "labels", self.target.values)
         put(self, "splits", tuple(self.splits))
         put(self, "relations", validation.checked_relations(self.relations, self.num_nodes))
         put(self, "notes", tuple(self.notes))
         validation.check_graph_names("node_ids", self.node_ids, self.num_nodes)
         validation.check_graph_names("label_names", self.label_names, self.num_classes)
         validation.check_graph_names("feature_names", self.feature_names, self.num_features)
-        check_splits(self.splits, self.labels)
-        if self.metric not in metric_names():
-            raise DataError(f"metric {self.metric!r} is unknown; expected one of {', '.join(metric_names())}")
+        check_splits(self.splits, self.target.mask)
+        known = metric_names(self.task_name)
+        if self.metric not in known:
+            raise DataError(
+                f"metric {self.metric!r} is unknown to {self.task_name}; expected one of {', '.join(known)}"
+            )
 
     @classmethod
     def from_edges(
@@ -103,24 +114,22 @@ class Graph:
         """`q`."""
         return int(self.features.shape[1])
 
-    @cached_property
+    @property
     def num_classes(self) -> int:
         """`C`: how many names the classes have, else the largest label plus one."""
-        if self.label_names is not None:
-            return len(self.label_names)
-        return int(self.labels.max(initial=UNKNOWN)) + 1
+        return len(self.target.names)
 
-    @cached_property
+    @property
     def positive(self) -> int | None:
         """Of two classes the rarer one, which F1, average precision and thresholds are about; `None` with more."""
-        return metric_choice.positive_class(self.labels, self.num_classes)
+        return self.target.positive
 
     @cached_property
     def task(self) -> Task:
         """What is asked of a node."""
-        from gpcn.tasks.classification import Classification  # needs PyTorch, which reading a graph does not
+        from gpcn.tasks.task import task_class  # needs PyTorch, which reading a graph does not
 
-        return Classification(self.num_classes, self.positive)
+        return task_class(self.task_name).of(self.target.names, self.target.positive)
 
     @cached_property
     def directed(self) -> bool:
@@ -152,7 +161,7 @@ class Graph:
     @property
     def labelled(self) -> IntVector:
         """The positions of the nodes whose label is known."""
-        return np.flatnonzero(self.labels != UNKNOWN)
+        return np.flatnonzero(self.target.mask)
 
     def with_metric(self, metric: str) -> Graph:
         """The same graph with another metric; a note on why the first was used is left out."""
@@ -225,3 +234,11 @@ def row_normalized(features: Any) -> Any:
     if sp.issparse(features):
         return sp.csr_array(sp.diags_array(scale) @ features).astype(np.float32)
     return (features * scale[:, None]).astype(np.float32)
+
+
+def _read_target(task: str, labels: object, nodes: int, names: Sequence[str] | None) -> Target:
+    if task == "classification":
+        return class_target(labels, nodes, names)
+    from gpcn.tasks.task import task_class
+
+    return task_class(task).read(labels, nodes, names)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpcn.errors import DataError
 from gpcn.graph.validation import read_only_array
-from gpcn.utils.types import UNKNOWN, IntVector
+from gpcn.utils.types import IntVector
 
 PARTS = ("train", "val", "test", "calibration")
 
@@ -108,17 +108,17 @@ def missing_part(whose: str, part: str) -> DataError:
     return DataError(f"{whose} has no {part} nodes, {PURPOSES[part]}; put some labelled nodes into {part}")
 
 
-def check_splits(splits: Iterable[object], labels: IntVector) -> None:
-    """Refuse splits with nodes that have none of the `labels`."""
+def check_splits(splits: Iterable[object], known: npt.NDArray[np.bool_]) -> None:
+    """Refuse splits with nodes of which nothing is `known`."""
     for number, split in enumerate(splits):
         if not isinstance(split, Split):
             raise DataError(f"split {number} is of type {type(split).__name__}; expected Split")
         for name, nodes in split.parts().items():
-            if nodes.size and nodes[-1] >= labels.size:
+            if nodes.size and nodes[-1] >= known.size:
                 raise DataError(
-                    f"split {number} puts node {nodes[-1]} in {name}, but nodes go from 0 to {labels.size - 1}"
+                    f"split {number} puts node {nodes[-1]} in {name}, but nodes go from 0 to {known.size - 1}"
                 )
-            unlabelled = nodes[labels[nodes] == UNKNOWN]
+            unlabelled = nodes[~known[nodes]]
             if unlabelled.size:
                 raise DataError(
                     f"split {number} puts {unlabelled.size} node(s) without a label in {name}, the first is node "

@@ -10,9 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from gpcn.errors import DataError
-from gpcn.utils.types import UNKNOWN, FloatMatrix, IntVector, SparseMatrix
-
-MOST_CLASSES = 2000
+from gpcn.utils.types import FloatMatrix, SparseMatrix
 
 
 def edges_to_adjacency(edge_index: npt.ArrayLike, num_nodes: int, weights: npt.ArrayLike | None = None) -> SparseMatrix:
@@ -156,26 +154,6 @@ def _position(matrix: FloatMatrix | SparseMatrix, entry: int) -> tuple[int, int]
         row, column = divmod(entry, matrix.shape[1])
         return int(row), int(column)
     return int(np.searchsorted(matrix.indptr, entry, side="right")) - 1, int(matrix.indices[entry])
-
-
-def checked_labels(given: object, nodes: int, names: Sequence[str] | None = None) -> IntVector:
-    """`[nodes]` class numbers, -1 for unknown; `names` are those of the classes."""
-    labels = np.asarray(given)
-    if labels.shape != (nodes,):
-        raise DataError(f"the labels have shape {labels.shape}; expected {nodes}, one per node")
-    if labels.dtype.kind not in "iub":
-        raise DataError(f"the labels hold {labels.dtype} values; expected class numbers from 0, -1 for unknown")
-    if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
-        raise DataError(f"a label is {labels.max()}; expected class numbers from 0, and -1 for unknown")
-    labels = labels.astype(np.int64)
-    if labels.min() < UNKNOWN:
-        raise DataError(f"a label is {labels.min()}; expected class numbers from 0, and -1 for unknown")
-    classes = MOST_CLASSES if names is None else len(names)
-    if labels.max() >= classes or classes > MOST_CLASSES:
-        problem = f"a label is {labels.max()}" if labels.max() >= classes else f"there are {classes:,} label_names"
-        raise DataError(f"{problem}; expected at most {min(classes, MOST_CLASSES):,} classes, numbered from 0")
-    frozen: IntVector = read_only_array(labels)
-    return frozen
 
 
 def checked_relations(given: Any, nodes: int) -> dict[str, SparseMatrix]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -14,8 +15,11 @@ from gpcn.errors import DataError
 from gpcn.records.reading import Count, Number, decode
 from gpcn.tasks.calibration import calibration_error
 from gpcn.tasks.cross_entropy import CrossEntropyWithError, mean_cross_entropy
-from gpcn.tasks.metrics import find_metric, metric_names
-from gpcn.tasks.task import LossWithError, PartScores, Prediction, Task, Values
+from gpcn.tasks.metrics import metric_names
+from gpcn.tasks.target import Target, class_target
+from gpcn.tasks.task import LossWithError, PartScores, Prediction, Task, Values, register_task
+
+LEAST_LIKELY = 1e-6  # what a probability counts as at least
 
 
 class ClassScores(PartScores, frozen=True, kw_only=True):
@@ -54,6 +58,7 @@ class ClassScores(PartScores, frozen=True, kw_only=True):
         return sum(self.support)
 
 
+@register_task
 @dataclass(frozen=True)
 class Classification(Task):
     """Which of `C` classes a node is of; the answers are class numbers, predictions are probabilities `[n, C]`.
@@ -62,10 +67,12 @@ class Classification(Task):
         num_classes: `C`.
         positive: of two classes the one that F1, average precision and thresholds are about (default: class 1); with
             more classes there is none.
+        names: of the classes (default: their numbers).
     """
 
     num_classes: int
     positive: int | None = None
+    names: tuple[str, ...] = ()
 
     name: ClassVar[str] = "classification"
     plain_metric: ClassVar[str] = "accuracy"
@@ -74,6 +81,18 @@ class Classification(Task):
     def __post_init__(self) -> None:
         if self.num_classes == 2 and self.positive is None:
             object.__setattr__(self, "positive", 1)
+        if not self.names:
+            object.__setattr__(self, "names", tuple(map(str, range(self.num_classes))))
+
+    @classmethod
+    def read(cls, labels: object, nodes: int, names: Sequence[str] | None) -> Target:
+        """Return what is known from class numbers `[nodes]`, -1 for unknown."""
+        return class_target(labels, nodes, names)
+
+    @classmethod
+    def of(cls, names: Sequence[str], positive: int | None = None) -> Self:
+        """Return the task of telling classes of these names apart."""
+        return cls(len(names), positive, tuple(names))
 
     @property
     def num_outputs(self) -> int:
@@ -127,6 +146,15 @@ class Classification(Task):
             return losses, losses
         return losses, torch.stack([self.tensor_score(epoch, truth, metric) for epoch in outputs])
 
+    def baseline(self, truth: Values) -> Prediction:
+        """Return the shares of the classes."""
+        counts = np.bincount(truth, minlength=self.num_classes)
+        return np.asarray(counts / counts.sum())
+
+    def log_likelihood(self, prediction: Prediction, truth: Values) -> Values:
+        """Return the logarithm of the probability of each node's class."""
+        return np.asarray(np.log(np.maximum(prediction[np.arange(truth.size), truth], LEAST_LIKELY)))
+
     def describe(self, truth: Values) -> str:
         """Say how many classes there are on how many nodes."""
         return f"{np.unique(truth).size} class(es) on {truth.size} node(s)"
@@ -140,12 +168,15 @@ class Classification(Task):
         predicted = prediction.argmax(axis=1)
         confusion = np.bincount(truth * classes + predicted, minlength=classes**2).reshape(classes, classes)
         hits, given, chosen = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-        shares = {name: self.share(prediction, truth, name) for name in metric_names(self.name)}
+        shares = {
+            name: self.share(prediction, truth, name)
+            for name in metric_names(self.name)
+            if name in ClassScores.__struct_fields__
+        }
         present = (given + chosen) > 0
         f1 = 2 * hits[present] / (given + chosen)[present]
-        value = shares[metric]
         return ClassScores(
-            score=None if value is None else find_metric(metric).scale * value,
+            score=self.score(prediction, truth, metric),
             **shares,
             macro_f1=float(f1.mean()) if f1.size else None,
             precision=tuple(_share(h, p) for h, p in zip(hits, chosen, strict=True)),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 import torch
 from msgspec import Struct
 from torch import Tensor
 
-from gpcn.errors import ConfigError, Option
+from gpcn.errors import ConfigError, Option, near_matches
 from gpcn.records.reading import Number, decode
 from gpcn.tasks.metrics import find_metric
+from gpcn.tasks.target import Target
 
 Values = npt.NDArray[Any]
 Prediction = npt.NDArray[Any]
@@ -50,6 +51,21 @@ class Task(ABC):
     name: ClassVar[str]
     plain_metric: ClassVar[str]
     scores: ClassVar[type[PartScores]]
+
+    @classmethod
+    @abstractmethod
+    def read(cls, labels: object, nodes: int, names: Sequence[str] | None) -> Target:
+        """Return what is known of so many `nodes` from the `labels` and `label_names` of a graph, checked."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, names: Sequence[str], positive: int | None = None) -> Self:
+        """Return the task with the `names` of a prediction's columns and the positive one that a `Target` has."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names of a prediction's columns."""
 
     @property
     @abstractmethod
@@ -108,6 +124,14 @@ class Task(ABC):
         return torch.stack([loss for loss, _ in judged]), torch.stack([score for _, score in judged])
 
     @abstractmethod
+    def baseline(self, truth: Values) -> Prediction:
+        """Return what who knows some answers, and nothing else, would predict for any node."""
+
+    @abstractmethod
+    def log_likelihood(self, prediction: Prediction, truth: Values) -> Values:
+        """Return how likely each answer was, `[n]`: what an average of models improves where scores are equal."""
+
+    @abstractmethod
     def describe(self, truth: Values) -> str:
         """Say in a few words what is known of some nodes, for errors."""
 
@@ -154,3 +178,23 @@ class Task(ABC):
     def tensor_score(self, outputs: Tensor, truth: Tensor, metric: str) -> Tensor:
         """Return the metric of a model's `outputs` as a share of one, or in units of its own; nan where undefined."""
         return find_metric(metric).from_tensors(outputs, truth, self)
+
+
+_TASKS: dict[str, type[Task]] = {}
+
+
+def register_task(kind: type[Task]) -> type[Task]:
+    """Make a kind of task known by its name, which no other may have."""
+    if kind.name in _TASKS:
+        raise ConfigError(f"there is a task called {kind.name!r} already; choose another name")
+    _TASKS[kind.name] = kind
+    return kind
+
+
+def task_class(name: str) -> type[Task]:
+    """Return the kind of task called `name`."""
+    import gpcn.tasks.classification  # noqa: F401  (registers itself)
+
+    if name not in _TASKS:
+        raise ConfigError(f"there is no task called {name!r}; {near_matches(name, _TASKS)}")
+    return _TASKS[name]

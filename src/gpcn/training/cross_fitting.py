@@ -70,8 +70,7 @@ class CrossFitting(Observer):
     def begin(self, training: TrainingLoop) -> None:
         """Divide the validation nodes, and restore what was paused."""
         self.training, graph = training, training.problem.graph
-        truth = training.val_truth.cpu().numpy()
-        parts = validation_halves(graph.task, truth, self.number, graph.metric)
+        parts = validation_halves(graph, training.val.cpu().numpy(), self.number)
         self.halves = [torch.from_numpy(part) for part in parts]
         if self.paused is not None:
             self._restore(*self.paused)

@@ -42,7 +42,7 @@ def probe(
     on all validation nodes.
     """
     split = graph.splits[number]
-    graph.task.check_can_choose(graph.labels[split.val], graph.metric, f"the validation nodes of split {number}")
+    graph.task.check_can_choose(graph.target.values[split.val], graph.metric, f"the validation nodes of split {number}")
     problem = problem or Problem.of(graph, config)
     scores = CrossFittedScores(number, torch.tensor(split.test, device=problem.device) if with_test else None)
     training = fit(problem, config, split, number, [scores, *observers], rules=RULES, keep=False)
@@ -66,8 +66,7 @@ class CrossFittedScores(Observer):
     def begin(self, training: TrainingLoop) -> None:
         """Divide the validation nodes."""
         graph = self.graph = training.problem.graph
-        truth = training.val_truth.cpu().numpy()
-        first, second = validation_halves(graph.task, truth, self.number, graph.metric)
+        first, second = validation_halves(graph, training.val.cpu().numpy(), self.number)
         self.middle, both = len(first), torch.from_numpy(np.concatenate([first, second]))
         self.order, self.truth = training.val[both], training.val_truth[both]
         self.block = max(1, MOST_KEPT // max(1, len(both) * graph.task.num_outputs))
@@ -99,19 +98,17 @@ class CrossFittedScores(Observer):
         self.waiting.clear()
 
 
-def validation_halves(
-    task: Task, labels: npt.NDArray[Any], number: int, metric: str
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Positions of the validation nodes, in two halves drawn at random.
+def validation_halves(graph: Graph, nodes: npt.NDArray[Any], number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return positions in `nodes`, the validation nodes of split `number`, in two halves drawn at random.
 
-    Where one of them could not be scored, classes are dealt out in turn; where there are too few even for that, both
+    Where one of them could not be scored, strata are dealt out in turn; where there are too few even for that, both
     are the whole.
     """
-    size = len(labels)
+    size = len(nodes)
     drawn = np.random.default_rng(number).permutation(size)
-    dealt = drawn[np.argsort(labels[drawn], kind="stable")]
+    dealt = drawn[np.argsort(graph.target.strata[nodes[drawn]], kind="stable")]
     for first, second in ((drawn[: size // 2], drawn[size // 2 :]), (dealt[::2], dealt[1::2])):
-        if all(task.is_defined(labels[half], metric) for half in (first, second)):
+        if all(graph.task.is_defined(graph.target.values[nodes[half]], graph.metric) for half in (first, second)):
             return first, second
     return drawn, drawn
 

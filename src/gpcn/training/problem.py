@@ -51,7 +51,7 @@ class Problem:
     @classmethod
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
         """Prepare `graph`: its links read in the direction of `config`, its features normalized where it says so."""
-        graph.task.check_can_learn(graph.labels[graph.labelled], graph.name)
+        graph.task.check_can_learn(graph.target.values[graph.labelled], graph.name)
         if graph.num_features == 0 and zoo.specification_of(config.model).needs_features:
             able = [model.name for model in zoo.specifications() if not model.needs_features]
             raise DataError(f"{graph.name} has no features, and {config.model} reads them; use {' or '.join(able)}")
@@ -76,7 +76,7 @@ class Problem:
             )
         prepared = graph.with_row_normalized_features() if config["normalize_features"] else graph
         x, adjacency = inputs_of(prepared, direction=config["direction"], device=device, dtype=dtype)
-        truth = torch.tensor(graph.labels, device=device)
+        truth = torch.tensor(graph.target.values, device=device)
         return cls(prepared, x, adjacency, truth, torch.device(device), structure or Structure.of(graph))
 
     @property

@@ -75,7 +75,7 @@ def study_header(
     """
     for number in sorted({number for rung in plan.rungs for number in rung.splits}):
         if number < len(graph.splits):
-            labels, whose = graph.labels[graph.splits[number].val], f"the validation nodes of split {number}"
+            labels, whose = graph.target.values[graph.splits[number].val], f"the validation nodes of split {number}"
             graph.task.check_can_choose(labels, graph.metric, whose)
     identity = GraphIdentity(name=graph.name, fingerprint=graph.fingerprint(), metric=graph.metric, source=source)
     return StudyHeader(graph=identity, space=space, plan=plan, seed=seed, first=tuple(first))

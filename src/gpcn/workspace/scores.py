@@ -31,6 +31,5 @@ def folder_scores_on_split(
     if current.fingerprint() != judged[0].graph.fingerprint:
         raise ConfigError(f"{current.name} has changed since {path} was trained, so it cannot judge; train again")
     parts = {role: getattr(current.splits[split], role) for role in ROLES}
-    return {
-        role: current.task.evaluate(likely[part], current.labels[part], current.metric) for role, part in parts.items()
-    }
+    truth = current.target.values
+    return {role: current.task.evaluate(likely[part], truth[part], current.metric) for role, part in parts.items()}

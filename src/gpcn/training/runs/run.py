@@ -26,7 +26,7 @@ from gpcn.data.packed_text import read_node_ids
 from gpcn.errors import CheckpointError, GpcnError
 from gpcn.files.sealed import check_file, read_record, write_sealed
 from gpcn.records import layout
-from gpcn.tasks.classification import Classification
+from gpcn.tasks.task import Task, task_class
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Structure
 from gpcn.training.runs.records import RunRecord
@@ -124,9 +124,9 @@ class Run:
         """Return of two classes the rarer one, which thresholds are about; `None` with more classes."""
         return self.graph.positive
 
-    def task(self) -> Classification:
-        """What was asked of the nodes."""
-        return Classification(self.graph.classes, self.graph.positive)
+    def task(self) -> Task:
+        """Return what was asked of the nodes."""
+        return task_class(self.graph.task).of(self.graph.class_names, self.graph.positive)
 
     def node_ids(self) -> list[str] | None:
         """The names of the nodes trained on, where they had any."""

@@ -43,6 +43,7 @@ def describe_graph(graph: Graph, source: GraphSource | None = None, profile: Gra
         features=graph.num_features,
         classes=graph.num_classes,
         positive=graph.positive,
+        task=graph.task_name,
         label_names=None if graph.label_names is None else tuple(graph.label_names),
         feature_names=None if graph.feature_names is None else tuple(graph.feature_names),
         directed=structure.directed,

@@ -117,7 +117,7 @@ def part_scores(graph: Graph, number: int, probabilities: Any) -> dict[str, Part
     """Return all measures of the parts of split `number`."""
     parts = {role: getattr(graph.splits[number], role) for role in ROLES}
     return {
-        role: graph.task.evaluate(probabilities[nodes], graph.labels[nodes], graph.metric)
+        role: graph.task.evaluate(probabilities[nodes], graph.target.values[nodes], graph.metric)
         for role, nodes in parts.items()
     }
 

@@ -78,7 +78,8 @@ def scores_of_average(graph: Graph, runs: Sequence[Run], numbers: Sequence[int])
         likely = np.mean([run.predictions(number) for run in runs], axis=0)
         parts = {role: getattr(graph.splits[number], role) for role in ROLES}
         scores = {
-            role: graph.task.score(likely[nodes], graph.labels[nodes], graph.metric) for role, nodes in parts.items()
+            role: graph.task.score(likely[nodes], graph.target.values[nodes], graph.metric)
+            for role, nodes in parts.items()
         }
         splits.append(AutoSplit(split=number, **scores))
     test_mean, test_std = summarize([split.test for split in splits])

@@ -25,7 +25,6 @@ from gpcn.tuning.auto.holdouts import Holdout
 MOST_MEMBERS = 8
 FIRST_MEMBERS = 5  # of the best, with whose average selection begins
 POOL = 24  # of the best that are considered
-LEAST_LIKELY = 1e-6  # what a probability counts as at least
 Array = npt.NDArray[Any]
 
 
@@ -68,7 +67,7 @@ class Judge:
 
     def __init__(self, graph: Graph, holdouts: Sequence[Holdout]) -> None:
         self.graph, self.holdouts = graph, tuple(holdouts)
-        self.labels = [graph.labels[holdout.nodes] for holdout in holdouts]
+        self.truth = [graph.target.values[holdout.nodes] for holdout in holdouts]
 
     def gain(self, predictions: Sequence[Array], side: int | None = None) -> float:
         """The mean gain over holdouts that have a score."""
@@ -80,12 +79,11 @@ class Judge:
         return float(np.mean(gains)) if gains else -np.inf
 
     def rank(self, predictions: Sequence[Array], side: int | None = None) -> tuple[float, float]:
-        """The gain, and among equals how likely the labels are: many averages make the same mistakes."""
+        """The gain, and among equals how likely the answers are: many averages make the same mistakes."""
         likelihoods = []
-        for holdout, labels, probabilities in zip(self.holdouts, self.labels, predictions, strict=True):
+        for holdout, truth, probabilities in zip(self.holdouts, self.truth, predictions, strict=True):
             nodes = slice(None) if side is None else holdout.side(side)
-            likely = probabilities[nodes][np.arange(labels[nodes].size), labels[nodes]]
-            likelihoods.append(float(np.log(np.maximum(likely, LEAST_LIKELY)).mean()))
+            likelihoods.append(float(self.graph.task.log_likelihood(probabilities[nodes], truth[nodes]).mean()))
         return self.gain(predictions, side), float(np.mean(likelihoods))
 
 

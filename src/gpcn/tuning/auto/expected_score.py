@@ -50,7 +50,7 @@ def expected_score(
     rng = np.random.default_rng([seed, len(holdouts)])
     spreads, differences, judged = [], [], []
     for holdout, likely in zip(holdouts, blended, strict=True):
-        scores, gained = _bootstrap(graph, holdout, likely, holdout.class_shares(graph), rng, until)
+        scores, gained = _bootstrap(graph, holdout, likely, holdout.baseline(graph), rng, until)
         spreads.append(float(np.var(scores)) if scores.size else 0.0)
         differences.append(gained)
         judged.append(holdout.score(graph, likely))
@@ -86,7 +86,7 @@ def _bootstrap(
     graph: Graph, holdout: Holdout, likely: Array, shares: Array, rng: np.random.Generator, until: float
 ) -> tuple[Array, Array]:
     """Scores of redrawn judged nodes, and how much more they gain than the shares of the classes."""
-    labels, size = graph.labels[holdout.nodes], holdout.nodes.size
+    labels, size = graph.target.values[holdout.nodes], holdout.nodes.size
     draws = DRAWS if size < MANY_NODES else FEWER_DRAWS
     scores, differences = [], []
     for draw in range(draws):

@@ -49,7 +49,7 @@ class Holdout:
     def score(self, graph: Graph, probabilities: npt.NDArray[Any], side: int | None = None) -> float | None:
         """The score of `probabilities` of `nodes`; of one half of them where `side` is 0 or 1."""
         parts = self.parts if side is None else (self.side(side),)
-        labels = graph.labels[self.nodes]
+        labels = graph.target.values[self.nodes]
         scores, sizes = [], []
         for part in parts:
             value = graph.task.score(probabilities[part], labels[part], graph.metric)
@@ -58,15 +58,15 @@ class Holdout:
                 sizes.append(part.size)
         return float(np.average(scores, weights=sizes)) if scores else None
 
-    def class_shares(self, graph: Graph) -> npt.NDArray[np.float64]:
-        """What who knows the class shares of the training nodes alone would predict for `nodes`, `[n, C]`."""
+    def baseline(self, graph: Graph) -> npt.NDArray[np.float64]:
+        """Return what who knows the answers of the training nodes alone would predict for `nodes`."""
         position = {int(node): index for index, node in enumerate(self.nodes)}
-        shares = np.zeros((self.nodes.size, graph.num_classes))
-        for split in self.splits:
+        known = [graph.task.baseline(graph.target.values[split.train]) for split in self.splits]
+        predicted = np.zeros((self.nodes.size, *known[0].shape))
+        for split, constant in zip(self.splits, known, strict=True):
             judged = self.nodes if self.outer is not None else split.test
-            counts = np.bincount(graph.labels[split.train], minlength=graph.num_classes)
-            shares[[position[int(node)] for node in judged]] = counts / counts.sum()
-        return shares
+            predicted[[position[int(node)] for node in judged]] = constant
+        return predicted
 
     def side(self, number: int) -> IntVector:
         """Positions of the first or second half of the nodes."""
@@ -76,7 +76,7 @@ class Holdout:
 def holdout_of_split(graph: Graph, number: int) -> Holdout:
     """Split `number`, judged by its validation nodes."""
     split = graph.splits[number]
-    first, second = validation_halves(graph.task, graph.labels[split.val], number, graph.metric)
+    first, second = validation_halves(graph, split.val, number)
     whole = first.size + second.size > split.val.size
     parts = (np.sort(first),) if whole else (first, second)
     return Holdout(layout.split_name(number), number, (split,), split.val, parts, outer=number)
@@ -87,7 +87,7 @@ def holdout_of_folds(graph: Graph, number: int, repetition: int, seed: int) -> H
     outer = graph.splits[number]
     rng = np.random.default_rng([seed, number, repetition])
     pool = rng.permutation(np.concatenate([outer.train, outer.val]))
-    pool = pool[np.argsort(graph.labels[pool], kind="stable")]  # class by class, so that folds have all of them
+    pool = pool[np.argsort(graph.target.strata[pool], kind="stable")]  # class by class, so that folds have all of them
     fold = np.arange(pool.size) % FOLDS
     share = outer.val.size / pool.size
     splits = []
@@ -98,7 +98,7 @@ def holdout_of_folds(graph: Graph, number: int, repetition: int, seed: int) -> H
         splits.append(Split(train=rest[part == 0], val=rest[part == 1], test=pool[fold == held]))
     nodes = np.concatenate([split.test for split in splits])
     everything = rng.permutation(nodes.size)
-    everything = everything[np.argsort(graph.labels[nodes[everything]], kind="stable")]
+    everything = everything[np.argsort(graph.target.strata[nodes[everything]], kind="stable")]
     return Holdout(f"folds-{number:02d}-{repetition}", 1000 * (repetition + 1), tuple(splits), nodes, (everything,))
 
 
@@ -151,4 +151,4 @@ def needs_cross_validation(graph: Graph, numbers: Sequence[int]) -> bool:
 
 
 def _scorable(graph: Graph, holdout: Holdout) -> bool:
-    return graph.task.is_defined(graph.labels[holdout.nodes], graph.metric)
+    return graph.task.is_defined(graph.target.values[holdout.nodes], graph.metric)
