@@ -30,10 +30,10 @@ from gpcn.nn.zoo.specification import ModelSpecification, Settings
 ROUND_COPIES = 4  # of H2GCN's rounds under dropout: one by one, side by side, their mask, and the product of both
 
 
-def _width_of_rounds(settings: Settings, classes: int) -> int:
-    """Return what H2GCN keeps per node: without dropout its rounds are computed at the width of the classes."""
+def _width_of_rounds(settings: Settings, outputs: int) -> int:
+    """Return what H2GCN keeps per node: without dropout its rounds are computed at the width of the logits."""
     hidden, blocks = int(settings["hidden"]), (2 << int(settings["layers"])) - 1
-    return ROUND_COPIES * blocks * hidden if settings["dropout"] else hidden + blocks * classes
+    return ROUND_COPIES * blocks * hidden if settings["dropout"] else hidden + blocks * outputs
 
 
 BASELINES = (

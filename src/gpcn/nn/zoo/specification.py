@@ -18,13 +18,13 @@ BANK_SIZES = {"rich": 5, "sums": 4, "directions": 2, "links": 2}
 
 @dataclass(frozen=True)
 class GraphSize:
-    """The numbers of a graph that decide how much a model computes; `entries` are features other than zero."""
+    """What decides how much a model computes: `entries` are features other than zero, `outputs` the width of logits."""
 
     nodes: int
     links: int
     features: int
     entries: int
-    classes: int
+    outputs: int
     directed: bool
     relations: int
 
@@ -48,7 +48,7 @@ class ModelSpecification:
         parameter_groups: by name, weights with a decay or rate of their own: `coefficients` (`theta_decay`), `links`
             (`link_decay`), and `mix`, which is never decayed (`mu_lr`).
         states_per_layer: activations of the hidden width that a training step keeps of each of its `layers`.
-        activation_width: numbers per node that a training step keeps, by settings and classes, where that is no
+        activation_width: numbers per node that a training step keeps, by settings and outputs, where that is no
             multiple of the hidden width.
         exportable: whether it is a chain of products with the links.
         exact_on_parts: whether several workers, each with a part of the graph, compute exactly what one does.
@@ -106,18 +106,23 @@ class ModelSpecification:
     def epoch_work(self, size: GraphSize, settings: Settings) -> float:
         """Return the multiply-adds of an epoch, roughly."""
         if self.fits_itself:
-            return float(size.nodes * min(3 * size.features + 10, 800) * max(1, size.classes - 1))
-        hidden, layers = int(settings.get("hidden", size.classes)), int(settings.get("layers", 1))
+            return float(size.nodes * min(3 * size.features + 10, 800) * max(1, size.outputs - 1))
+        hidden, layers = int(settings.get("hidden", size.outputs)), int(settings.get("layers", 1))
         bank = str(settings.get("operators", ""))
         operators = 2 * max(1, size.relations) if bank == "typed" else BANK_SIZES.get(bank, 1)
         wide = int(settings.get("blocks", 1)) - 1
         if self.states_per_layer:
             wide, layers = layers, 0
         inside = size.nodes * hidden * hidden * (operators + 1) + size.links * hidden * operators
-        outside = (size.links + size.nodes * hidden) * size.classes * max(1, layers) * operators
+        outside = (size.links + size.nodes * hidden) * size.outputs * max(1, layers) * operators
         per_node = size.links * hidden if self.per_node else 0
         first = size.entries * hidden + size.nodes * hidden * hidden * (int(settings.get("mlp_layers", 1)) - 1)
         return 3.0 * (first + wide * inside + outside + per_node)
+
+    def pass_work(self, size: GraphSize, settings: Settings) -> int:
+        """Return the multiply-adds of one pass, by width alone: it decides how many threads serve best."""
+        hidden = int(settings.get("hidden", 16))
+        return size.nodes * hidden * max(hidden, size.outputs) + size.links * hidden
 
     def activations(self, size: GraphSize, settings: Settings) -> int:
         """Return how many numbers a training step holds at one moment, at least."""
@@ -125,11 +130,11 @@ class ModelSpecification:
             means = int(settings.get("hops", 0)) * (2 if size.directed else 1)
             return size.nodes * size.features * (3 + means)
         if self.activation_width is not None:
-            width = self.activation_width(settings, size.classes)
+            width = self.activation_width(settings, size.outputs)
         else:
             states = int(settings.get("mlp_layers", 1)) + self.states_per_layer * int(settings.get("layers", 1))
             width = int(settings.get("hidden", 0)) * states
-        return size.nodes * (width + size.classes)
+        return size.nodes * (width + size.outputs)
 
     def describe(self) -> dict[str, Any]:
         """For JSON."""

@@ -11,7 +11,9 @@ from pathlib import Path
 from gpcn.exec.executor import Running, Task
 from gpcn.exec.local import LocalExecutor
 from gpcn.graph import Graph
+from gpcn.nn import zoo
 from gpcn.training.config import TrainConfig
+from gpcn.training.memory_estimate import graph_size
 from gpcn.training.progress import Listener
 from gpcn.training.runs.results import SplitResult
 
@@ -34,8 +36,7 @@ class SplitTask(Task):
 
 def threads_per_split(graph: Graph, config: TrainConfig) -> int:
     """Return the threads per split, by the size of the work alone, so that results do not depend on `jobs`."""
-    hidden = int(config.hyperparameters.get("hidden", 16))
-    work = graph.num_nodes * hidden * max(hidden, graph.task.num_outputs) + graph.adjacency.nnz * hidden
+    work = zoo.specification_of(config.model).pass_work(graph_size(graph), config.hyperparameters)
     return 1 if work < SMALL else max(1, (os.cpu_count() or 1))
 
 
