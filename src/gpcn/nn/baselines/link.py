@@ -25,12 +25,21 @@ class LinkNetwork(NodeClassifier):
         super().__init__()
         self.num_nodes, self.self_loops = check_num_nodes(type(self).__name__, num_nodes), self_loops
 
-    def links_and_rows(
-        self, count: int, adjacency: AdjacencyLike, edge_weight: Tensor | None, node_ids: Tensor | None
-    ) -> tuple[SparseOperator, Tensor | None]:
-        """The links of `count` nodes, not normalized, and the rows of the vectors that are theirs; `None`: all."""
-        rows = check_node_ids(type(self).__name__, self.num_nodes, count, node_ids)
-        return self.operator(adjacency, edge_weight, count, "none", self_loops=self.self_loops), rows
+    def forward(
+        self,
+        x: Features,
+        adjacency: AdjacencyLike,
+        edge_weight: Tensor | None = None,
+        node_ids: Tensor | None = None,
+    ) -> Tensor:
+        """Logits `[N, C]`; on a subgraph `node_ids` `[N]` are the numbers of its nodes in the whole graph."""
+        rows = check_node_ids(type(self).__name__, self.num_nodes, x.shape[0], node_ids)
+        operator = self.operator(adjacency, edge_weight, x.shape[0], "none", self_loops=self.self_loops)
+        return self.logits_of_links(x, operator, rows)
+
+    def logits_of_links(self, x: Features, operator: SparseOperator, rows: Tensor | None) -> Tensor:
+        """Return logits `[N, C]`; `rows` are those of the vectors that belong to these nodes, `None`: all."""
+        raise NotImplementedError
 
 
 class LINK(LinkNetwork):
@@ -74,15 +83,8 @@ class LINK(LinkNetwork):
         self.dropout = check_probability(dropout)
         self.links = Linear(self.num_nodes, out_channels, bias, per_node=True)
 
-    def forward(
-        self,
-        x: Features,
-        adjacency: AdjacencyLike,
-        edge_weight: Tensor | None = None,
-        node_ids: Tensor | None = None,
-    ) -> Tensor:
-        """Logits `[N, C]`; on a subgraph `node_ids` `[N]` are the numbers of its nodes in the whole graph."""
-        operator, rows = self.links_and_rows(x.shape[0], adjacency, edge_weight, node_ids)
+    def logits_of_links(self, x: Features, operator: SparseOperator, rows: Tensor | None) -> Tensor:
+        """Return logits `[N, C]`."""
         result: Tensor = self.links(dropout_sparse(operator, self.dropout, self.training), rows)
         return result
 
@@ -144,17 +146,9 @@ class LINKX(LinkNetwork):
         self.from_nodes = Linear(h, h, bias)
         self.final_mlp = NormalizedLayers([*[h] * layers, out_channels], dropout, bias)
 
-    def forward(
-        self,
-        x: Features,
-        adjacency: AdjacencyLike,
-        edge_weight: Tensor | None = None,
-        node_ids: Tensor | None = None,
-    ) -> Tensor:
-        """Logits `[N, C]`; on a subgraph `node_ids` `[N]` are the numbers of its nodes in the whole graph."""
-        x = as_features(x)
-        operator, rows = self.links_and_rows(x.shape[0], adjacency, edge_weight, node_ids)
-        edges, nodes = self.edge_mlp(operator, rows), self.node_mlp(x)  # [N, h] each
+    def logits_of_links(self, x: Features, operator: SparseOperator, rows: Tensor | None) -> Tensor:
+        """Return logits `[N, C]`."""
+        edges, nodes = self.edge_mlp(operator, rows), self.node_mlp(as_features(x))  # [N, h] each
         mixed = edges + nodes + self.from_edges(edges) + self.from_nodes(nodes)
         result: Tensor = self.final_mlp(F.relu(mixed))
         return result
