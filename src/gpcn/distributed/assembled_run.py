@@ -4,7 +4,6 @@ open it, predict and explain, if it fits.
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from torch import Tensor
 
 from gpcn.distributed.part_run import POSITION, is_run_in_parts, part_key, split_part_folder
 from gpcn.errors import CheckpointError
-from gpcn.files.atomic import replacing
 from gpcn.files.locking import locked_folder
 from gpcn.files.sealed import check_file, file_digest, write_sealed
 from gpcn.nn import zoo
@@ -25,7 +23,7 @@ from gpcn.training import checkpoint
 from gpcn.training.runs.results import SplitRecord
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.run_creation import add_node_names
-from gpcn.training.runs.split_run import KEPT
+from gpcn.training.runs.split_run import KEPT, write_predictions
 
 
 def assemble_run(path: Path) -> None:
@@ -60,10 +58,7 @@ def _assemble_split(run: Run, number: int, outcome: SplitRecord) -> Run:
     columns = [f"p_{name}" for name in run.label_names()]
     probabilities = np.concatenate([np.stack([table.column(name) for name in columns], axis=1) for table in tables])
     probabilities = probabilities if order is None else probabilities[order]
-    packed = io.BytesIO()
-    np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
-    with replacing(folder / layout.PREDICTIONS) as stream:
-        stream.write(packed.getvalue())
+    write_predictions(folder, probabilities)
     per_node = zoo.specification_of(run.config.model).per_node_tensors
     checkpoint.save(folder, "model", _joined(states, per_node, order), {}, run.key(number))
     files = outcome.files | {name: file_digest(folder / name) for name in KEPT}

@@ -20,24 +20,19 @@ from gpcn.records import layout
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.folders import with_paths_beside
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.run_creation import create_run
+from gpcn.training.runs.run_creation import create_run, open_run_of
 
 POSITION = "gpcn_position"  # of a node in its graph, where parts have another order
 
 
 def open_or_create_part_run(path: Path, shards: str | Path, manifest: Manifest, config: TrainConfig) -> Run:
     """The run in `path`, checked to be of this graph, configuration and number of parts; a new one if there is none."""
-    layout.refuse_folder_of_other_kind(path, "run")
     if layout.kind_of(path) == "parts":
         raise ConfigError(f"{path} holds a graph in parts; choose another {Option('out')}")
-    about = replace(manifest.graph, parts=manifest.parts, order=manifest.order)
-    if not (path / layout.RUN).exists():
+    about, run = replace(manifest.graph, parts=manifest.parts, order=manifest.order), open_run_of(path, config)
+    if run is None:
         source = GraphSource(graph=remote_url(shards) or str(Path(shards).resolve()))
         return create_run(path, config, replace(about, source=with_paths_beside(source, path)))
-    run = Run.open(path)
-    if run.config.canonical() != config.canonical():
-        changed = "; ".join(run.config.differences(config)[:3])
-        raise ConfigError(f"{path} holds another configuration ({changed}); choose another {Option('out')}")
     for key, what in (("fingerprint", "another graph"), ("metric", "another metric"), ("parts", "other parts")):
         if getattr(run.graph, key) != getattr(about, key):
             raise ConfigError(f"{path} was trained on {what} than {shards} has; choose another {Option('out')}")

@@ -62,17 +62,25 @@ def graph_names_digest(graph: Graph) -> str:
 
 def open_or_create_run(path: Path, graph: Graph, config: TrainConfig, source: GraphSource | None) -> Run:
     """The run in `path`, checked to be of this graph and configuration; a new one where there is none."""
-    layout.refuse_folder_of_other_kind(path, "run")
-    if (path / layout.RUN).exists():
-        run = Run.open(path)
-        if run.config.canonical() != config.canonical():
-            changed = "; ".join(run.config.differences(config)[:3])
-            raise ConfigError(f"{path} holds another configuration ({changed}); choose another {Option('out')}")
+    run = open_run_of(path, config)
+    if run is not None:
         _check_same_graph(run, graph)
         _tidy(path)
         return _moved(run, source)
     beside = None if source is None else with_paths_beside(source, path)
     return create_run(path, config, describe_graph(graph, beside, profile_of(graph)), graph.node_ids)
+
+
+def open_run_of(path: Path, config: TrainConfig) -> Run | None:
+    """Return the run in `path`, checked to be of this configuration; `None` where there is none."""
+    layout.refuse_folder_of_other_kind(path, "run")
+    if not (path / layout.RUN).exists():
+        return None
+    run = Run.open(path)
+    if run.config.canonical() != config.canonical():
+        changed = "; ".join(run.config.differences(config)[:3])
+        raise ConfigError(f"{path} holds another configuration ({changed}); choose another {Option('out')}")
+    return run
 
 
 def create_run(

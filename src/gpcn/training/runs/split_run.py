@@ -132,14 +132,19 @@ def write_split(
 ) -> None:
     """The files of a finished split; `history` has a row per epoch, as `HISTORY` names its columns."""
     checkpoint.save(folder, "model", weights, {}, key)
-    packed = io.BytesIO()
-    np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
-    with replacing(folder / layout.PREDICTIONS, new_folders=False) as stream:
-        stream.write(packed.getvalue())
+    write_predictions(folder, probabilities)
     write_epoch_history(folder, history)
     files = {name: file_digest(folder / name) for name in KEPT}
     write_sealed(folder / layout.RESULT, SplitRecord(key, files, result))  # last: from here on the split is done
     checkpoint.remove(folder, "checkpoint")
+
+
+def write_predictions(folder: Path, probabilities: Any) -> None:
+    """Write `[N, C]` of all nodes."""
+    packed = io.BytesIO()
+    np.savez_compressed(packed, probabilities=probabilities.astype(np.float32))
+    with replacing(folder / layout.PREDICTIONS, new_folders=False) as stream:
+        stream.write(packed.getvalue())
 
 
 def write_epoch_history(folder: Path, history: Sequence[Sequence[float]]) -> None:
