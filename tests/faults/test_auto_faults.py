@@ -20,6 +20,7 @@ from gpcn import synthesize
 from gpcn.records.reading import encode
 from gpcn.tuning.auto import auto, members
 from gpcn.tuning.auto.portfolio import Entry
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import serial_executor
 
 out, kills = Path(sys.argv[1]), int(sys.argv[2])
@@ -34,7 +35,7 @@ graph = synthesize(nodes=700, classes=3, degree=5, homophily=0.1, mixing="ring",
 
 
 def choose(seconds):
-    return auto(graph, serial_executor(graph), out=out, seconds=seconds, portfolio=portfolio)
+    return auto(graph, serial_executor(graph), out=out, budget=Budget(seconds=seconds), portfolio=portfolio)
 
 
 def judgements():

@@ -23,6 +23,7 @@ from gpcn.training.runs.training import train
 from gpcn.training.scores.model_comparison import train_models
 from gpcn.tuning.auto import auto
 from gpcn.tuning.auto.portfolio import Entry
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import serial_executor
 from tests.damage import damaged_texts
 from tests.graphs import named_graph
@@ -39,7 +40,15 @@ def make_run(folder: Path) -> None:
 def make_choice(folder: Path) -> None:
     portfolio = (Entry("logistic", "logistic", {"epochs": 3}), Entry("link", "link", {"epochs": 3}))
     source = GraphSource.of(folder.parent / "graph.npz")
-    auto(GRAPH, serial_executor(GRAPH), out=folder, seconds=3, splits=[0], portfolio=portfolio, source=source)
+    auto(
+        GRAPH,
+        serial_executor(GRAPH),
+        out=folder,
+        budget=Budget(seconds=3),
+        splits=[0],
+        portfolio=portfolio,
+        source=source,
+    )
 
 
 def make_comparison(folder: Path) -> None:
@@ -49,7 +58,6 @@ def make_comparison(folder: Path) -> None:
 
 def make_study(folder: Path) -> None:
     pytest.importorskip("optuna")
-    from gpcn.tuning.budget import Budget
     from gpcn.tuning.schedule import Plan
     from gpcn.tuning.space import Space
     from gpcn.tuning.study import tune

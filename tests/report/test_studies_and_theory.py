@@ -16,6 +16,7 @@ from gpcn.report.materials import StudyMaterial, gather_materials
 from gpcn.theory.document import TheoryDocument
 from gpcn.tuning.auto import auto
 from gpcn.tuning.auto.portfolio import Entry
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.ledger import Ledger
 from gpcn.tuning.summary import describe_study
@@ -120,7 +121,9 @@ def test_auto_is_its_choice_its_reasons_and_its_first_member(graph: Graph, tmp_p
         Entry("majority", "label-propagation", {"alpha": 0.0, "layers": 1}),
         Entry("<b>bold</b>", "gpcn", {"hidden": 8, "epochs": 10}),
     ]
-    result = auto(graph, serial_executor(graph), out=tmp_path / "chosen", seconds=6, splits=[0], portfolio=entries)
+    result = auto(
+        graph, serial_executor(graph), out=tmp_path / "chosen", budget=Budget(seconds=6), splits=[0], portfolio=entries
+    )
     written = report.write([tmp_path / "chosen"], tmp_path / "r.html")
     assert [section["kind"] for section in written["sections"]][:2] == ["auto", "run"]
     assert written["sections"][0]["name"] == "chosen"

@@ -53,7 +53,7 @@ class TestAgainstOthers:
         judged = observed(graph, config)
         for rule, choice in judged.chosen().items():
             result = run_split(graph, TrainConfig.of(model, epochs=15, patience=100, select=rule, **settings), 0)
-            assert choice.epoch == result.best_epoch
+            assert choice.facts.best_epoch == result.best_epoch
             np.testing.assert_allclose(choice.probabilities, result.probabilities, atol=1e-6)
 
     def test_a_pause_changes_nothing(self, model: str, settings: dict[str, Any], graph: Graph) -> None:

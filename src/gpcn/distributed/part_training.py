@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from gpcn.training.fit import fit
 from gpcn.training.loop import Observer, TrainingLoop
 from gpcn.training.runs.results import SplitRecord, SplitResult
 from gpcn.training.runs.run import Run
-from gpcn.training.runs.split_run import finite_coefficients, write_epoch_history
+from gpcn.training.runs.split_run import write_epoch_history
 from gpcn.utils.types import ROLES
 
 Watch = Callable[[int], Observer]
@@ -94,14 +95,14 @@ def _train_split(
     if workers.total(float(not torch.isfinite(probabilities).all())):
         raise TrainingError(f"{run.config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
     metrics = _metrics(problem, data.splits[number], probabilities)
-    parameters = _count_parameters(trainer, workers)
+    facts = replace(trainer.facts(kept.seconds), parameters=_count_parameters(trainer, workers))
     checkpoint.save(folder, "model", dict(trainer.model.state_dict()), {}, owner)
     write_part_table(folder / layout.PART_PREDICTIONS, part_prediction_table(run, data, probabilities.numpy()))
     publish(folder)
     digests = gather_worker_digests(workers, folder, (layout.MODEL, layout.PART_PREDICTIONS))
     if workers.rank == 0:
-        seconds = round(kept.seconds, 3)
-        _write_result(run, number, trainer, metrics, {"parameters": parameters, "seconds": seconds}, digests)
+        write_epoch_history(run.folder(number), trainer.history)
+        _write_result(run, SplitResult.of(number, run.config.seed, metrics, facts), digests)
         publish(run.folder(number) / layout.EPOCHS)
         publish(run.folder(number) / layout.RESULT)
     workers.wait_for_all()
@@ -139,28 +140,10 @@ def _count_parameters(trainer: TrainingLoop, workers: TorchWorkerGroup) -> int:
     return shared + round(workers.total(trainer.num_parameters - shared))
 
 
-def _write_result(
-    run: Run,
-    number: int,
-    trainer: TrainingLoop,
-    metrics: dict[str, PartScores],
-    training_facts: dict[str, Any],
-    digests: Sequence[Mapping[str, str]],
-) -> None:
-    """The result of a split, when all parts of it are there; `digests` are the checksums of their files."""
-    folder = run.folder(number)
-    write_epoch_history(folder, trainer.history)
+def _write_result(run: Run, result: SplitResult, digests: Sequence[Mapping[str, str]]) -> None:
+    """Write the result of a split, when all parts of it are there; `digests` are the checksums of their files."""
+    number, folder = result.split, run.folder(result.split)
     files = {layout.EPOCHS: file_digest(folder / layout.EPOCHS)}
     for part, of_part in enumerate(digests):
         files |= {f"{split_part_folder(run, number, part).name}/{file}": digest for file, digest in of_part.items()}
-    result = SplitResult.of(
-        number,
-        run.config.seed,
-        metrics,
-        epochs=trainer.epoch,
-        best_epoch=trainer.best_epoch,
-        coefficients=finite_coefficients(trainer.model),
-        mix=trainer.model.mix(),
-        **training_facts,
-    )
     write_sealed(folder / layout.RESULT, SplitRecord(run.key(number), files, result))

@@ -13,7 +13,6 @@ import json
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from gpcn.errors import TrainingError
 from gpcn.tasks.metrics import find_metric
 from gpcn.training.loop import RULES, Observer, TrainingLoop, checkpoint_misfit
 from gpcn.training.probe import validation_halves
+from gpcn.training.training_facts import TrainingFacts
 
 Probabilities = npt.NDArray[np.float32]
 State = tuple[dict[str, Tensor], str]
@@ -32,16 +32,15 @@ LOOP, HALF = "loop.", "half."
 
 @dataclass(frozen=True)
 class ChosenEpoch:
-    """What a rule chose: the epoch, its model, and what that model says.
+    """What a rule chose: the model of an epoch, and what that model says.
 
     `probabilities` are of all nodes; `cross_fitted` of the validation nodes, each at the epoch the other half chooses.
     """
 
-    epoch: int
     probabilities: Probabilities
     cross_fitted: Probabilities
     weights: dict[str, Tensor]
-    facts: dict[str, Any]
+    facts: TrainingFacts
 
 
 @dataclass
@@ -116,17 +115,8 @@ class CrossFitting(Observer):
             kept = self.best[rule, half].logits
             if kept is not None:  # always, where `usable`
                 cross_fitted[self.halves[1 - half].numpy()] = _prediction(training, kept)
-        model = training.model
-        coefficients = model.coefficients()
-        facts = {
-            "parameters": training.num_parameters,
-            "mix": model.mix(),
-            "coefficients": None
-            if coefficients is None
-            else [value if math.isfinite(value) else None for value in coefficients.tolist()],
-        }
-        weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
-        return ChosenEpoch(training.best[rule].epoch, probabilities, cross_fitted, weights, facts)
+        weights = {name: tensor.detach().clone() for name, tensor in training.model.state_dict().items()}
+        return ChosenEpoch(probabilities, cross_fitted, weights, training.facts(self.seconds, rule))
 
     def state(self) -> State:
         """Tensors and a JSON text from which another training goes on."""

@@ -22,6 +22,7 @@ from gpcn.nn import NodeClassifier
 from gpcn.tasks.metrics import find_metric
 from gpcn.training.config import TrainConfig
 from gpcn.training.problem import Problem
+from gpcn.training.training_facts import TrainingFacts
 
 HISTORY = ("epoch", "train_loss", "val_loss", "val_score")
 RULES = ("loss", "metric")
@@ -140,6 +141,15 @@ class TrainingLoop(ABC):
     def best_epoch(self) -> int:
         """The best epoch by the first rule."""
         return self.best[self.rules[0]].epoch
+
+    def facts(self, seconds: float, rule: str | None = None) -> TrainingFacts:
+        """Return what to say of the training after `best_logits(rule)`."""
+        coefficients = self.model.coefficients()
+        finite = None
+        if coefficients is not None:
+            finite = tuple(value if math.isfinite(value) else None for value in coefficients.tolist())
+        epoch = self.best[rule or self.rules[0]].epoch
+        return TrainingFacts(self.epoch, epoch, round(seconds, 3), self.num_parameters, finite, self.model.mix())
 
     @property
     def finished(self) -> bool:

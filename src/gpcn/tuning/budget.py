@@ -15,10 +15,11 @@ MANY, LONG = 12, 20.0  # configurations, seconds
 
 @dataclass(frozen=True)
 class Budget:
-    """How long: so many configurations in all, or so many seconds from now."""
+    """How long: so many configurations in all, or so many seconds, of which some were `spent` before."""
 
     configurations: int | None = None
     seconds: float | None = None
+    spent: float = 0.0
 
     @property
     def lasts(self) -> bool:

@@ -138,10 +138,9 @@ def tune(
     storage: str | None = None,
     source: GraphSource | None = None,
     first: Sequence[dict[str, Value]] = (),
-    watch: Watch | None = None,
 ) -> Ledger:
     """Start the study in `out`, with the points `first`, or go on with it."""
     header = study_header(graph, space, plan, seed=seed, source=source, first=first)
     with open_or_create_study(Path(out), header, storage) as ledger:
-        drive_study(ledger, executor, budget, watch)
+        drive_study(ledger, executor, budget)
     return ledger

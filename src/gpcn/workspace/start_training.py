@@ -22,7 +22,7 @@ from gpcn.training.scores.model_comparison import train_models
 from gpcn.training.settle import settle
 from gpcn.tuning.auto import auto as choose
 from gpcn.tuning.auto.portfolio import read_portfolio
-from gpcn.tuning.budget import read_seconds
+from gpcn.tuning.budget import Budget, read_seconds
 from gpcn.tuning.executors import SearchExecutor, local_executor, serial_executor
 from gpcn.workspace.folder import RunFolder
 from gpcn.workspace.prepare import prepare
@@ -186,7 +186,7 @@ def auto(
                 loaded,
                 executor,
                 out=folder,
-                seconds=seconds,
+                budget=Budget(seconds=seconds),
                 splits=splits,
                 seed=seed,
                 source=source,

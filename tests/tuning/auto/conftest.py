@@ -14,6 +14,7 @@ from gpcn.training.round_trainer import RoundTrainer
 from gpcn.training.trainer import Trainer
 from gpcn.tuning.auto import auto
 from gpcn.tuning.auto.portfolio import Entry
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import serial_executor
 
 QUICK = {"epochs": 40, "patience": 20}
@@ -92,7 +93,7 @@ def chosen(ring: Graph, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     patch.setattr(time, "monotonic", clock)
     try:
         options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO, "log": said.append}
-        result = auto(ring, serial_executor(ring), out=folder, seconds=8, **options)
+        result = auto(ring, serial_executor(ring), out=folder, budget=Budget(seconds=8), **options)
     finally:
         patch.undo()
     return folder, result, said

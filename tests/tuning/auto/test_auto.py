@@ -22,6 +22,7 @@ from gpcn.explanation import can_be_explained, explain_average
 from gpcn.training.predictions.prediction import vote
 from gpcn.tuning.auto import auto, members, refitted
 from gpcn.tuning.auto.portfolio import Entry
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import serial_executor
 from gpcn.workspace.folder import open_run
 from tests.commands import in_process
@@ -83,7 +84,13 @@ def test_the_same_call_goes_on_and_loses_nothing(
     virtual(even)
     said: list[str] = []
     after = auto(
-        ring, serial_executor(ring), out=tmp_path / "again", seconds=2, splits=[0], portfolio=PORTFOLIO, log=said.append
+        ring,
+        serial_executor(ring),
+        out=tmp_path / "again",
+        budget=Budget(seconds=2),
+        splits=[0],
+        portfolio=PORTFOLIO,
+        log=said.append,
     )
     assert any("were tried before" in text for text in said)
     assert after.judged >= after.best_single >= before.best_single  # an average may be found not to pay
@@ -96,7 +103,7 @@ def test_a_slow_model_does_not_eat_the_budget(ring: Graph, virtual: Callable[...
     """Epochs of a second and more: the budget is kept, the best so far returned, and a warning says so."""
     clock = virtual(lambda model: {"multi-gpcn": 20.0, "gpcn": 3.0}.get(model, 0.5))
     start = clock.now
-    result = auto(ring, serial_executor(ring), out=tmp_path, seconds=60, splits=[0], portfolio=PORTFOLIO)
+    result = auto(ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=60), splits=[0], portfolio=PORTFOLIO)
     assert clock.now - start <= 66
     assert result.judged >= max(row.score for row in result.tried) - 1e-9
     assert len(result.tried) >= 3
@@ -112,7 +119,14 @@ def test_the_portfolio_comes_before_a_second_look_at_the_best(virtual: Callable[
     links = [Entry(f"link {lr}", "link", {"lr": lr, "patience": 1000}) for lr in (0.1, 0.01, 0.003)]
     virtual(lambda model: 0.02)
     said: list[str] = []
-    auto(graph, serial_executor(graph), out=tmp_path, seconds=60, portfolio=[*trivial, *slow, *links], log=said.append)
+    auto(
+        graph,
+        serial_executor(graph),
+        out=tmp_path,
+        budget=Budget(seconds=60),
+        portfolio=[*trivial, *slow, *links],
+        log=said.append,
+    )
     tried = [text for text in said if text.startswith("tried: ")]
     elsewhere = next(number for number, text in enumerate(tried) if "in split-01" in text and "spread" not in text)
     before = {text.split(":")[1].strip() for text in tried[:elsewhere]}
@@ -121,7 +135,7 @@ def test_the_portfolio_comes_before_a_second_look_at_the_best(virtual: Callable[
 
 def test_even_one_second_gives_something(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(lambda model: 5.0)
-    result = auto(ring, serial_executor(ring), out=tmp_path, seconds=1, splits=[0], portfolio=PORTFOLIO)
+    result = auto(ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=1), splits=[0], portfolio=PORTFOLIO)
     assert result.chosen == "majority alone"
     assert not result.above_majority
     assert any("not clearly above" in text for text in result.warnings)
@@ -130,7 +144,7 @@ def test_even_one_second_gives_something(ring: Graph, virtual: Callable[..., Clo
 
 def test_several_splits_have_the_same_members(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(even)
-    result = auto(ring, serial_executor(ring), out=tmp_path, seconds=8, portfolio=PORTFOLIO)
+    result = auto(ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=8), portfolio=PORTFOLIO)
     assert [split.split for split in result.splits] == [0, 1]
     assert all(run.finished() == [0, 1] for run in members(tmp_path))
     assert result.test_std is not None
@@ -146,7 +160,9 @@ def test_few_labels_are_cross_validated_without_test_nodes(
     results = []
     for name, labels in (("a", tiny.labels), ("b", scrambled)):
         graph = replace(tiny, labels=labels)
-        results.append(auto(graph, serial_executor(graph), out=tmp_path / name, seconds=15, portfolio=SHORTEST))
+        results.append(
+            auto(graph, serial_executor(graph), out=tmp_path / name, budget=Budget(seconds=15), portfolio=SHORTEST)
+        )
     first, second = results
     assert first.judged_by == "cross-validation"
     assert first.members == second.members
@@ -161,7 +177,7 @@ def test_without_time_for_folds_what_was_measured_counts(
     """The first few are measured on the split; then the time is over before any fold is."""
     costs = iter([0.1] * 40)
     virtual(lambda model: next(costs, 30.0))
-    result = auto(tiny, serial_executor(tiny), out=tmp_path, seconds=20, portfolio=SHORTEST)
+    result = auto(tiny, serial_executor(tiny), out=tmp_path, budget=Budget(seconds=20), portfolio=SHORTEST)
     assert result.judged_by in ("validation nodes", "cross-validation")
     assert result.tried
 
@@ -170,7 +186,9 @@ def test_it_ends_before_chance_decides(tiny: Graph, virtual: Callable[..., Clock
     """On few judged nodes the best of very many is the luckiest; the time that is left is not used for more."""
     clock = virtual(lambda model: 0.01)
     before, said = clock.now, []
-    result = auto(tiny, serial_executor(tiny), out=tmp_path, seconds=3000, portfolio=SHORTEST, log=said.append)
+    result = auto(
+        tiny, serial_executor(tiny), out=tmp_path, budget=Budget(seconds=3000), portfolio=SHORTEST, log=said.append
+    )
     judged = tiny.splits[0].train.size + tiny.splits[0].val.size  # each held out once
     assert result.judged_by == "cross-validation"
     assert result.configurations == round(0.7 * judged)
@@ -181,7 +199,9 @@ def test_it_ends_before_chance_decides(tiny: Graph, virtual: Callable[..., Clock
 def test_what_was_spent_before_counts(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     clock = virtual(even)
     before = clock.now
-    result = auto(ring, serial_executor(ring), out=tmp_path, seconds=9, spent=5, splits=[0], portfolio=PORTFOLIO)
+    result = auto(
+        ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=9, spent=5), splits=[0], portfolio=PORTFOLIO
+    )
     assert clock.now - before <= 1.1 * 9 - 5
     assert result.seconds == pytest.approx(clock.now - before + 5)
     assert result.budget == 9
@@ -191,7 +211,9 @@ def test_all_of_the_budget_may_be_spent_before(ring: Graph, virtual: Callable[..
     """Reading takes longer than the budget: the first of the portfolio is tried, and a warning says where time went."""
     clock = virtual(even)
     before = clock.now
-    result = auto(ring, serial_executor(ring), out=tmp_path, seconds=9, spent=30, splits=[0], portfolio=PORTFOLIO)
+    result = auto(
+        ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=9, spent=30), splits=[0], portfolio=PORTFOLIO
+    )
     assert clock.now - before == pytest.approx(even("label-propagation"))
     assert result.chosen == "majority alone"
     assert any(
@@ -204,7 +226,7 @@ def test_nothing_is_begun_whose_first_epoch_would_end_too_late(
 ) -> None:
     clock = virtual(lambda model: 6.0)
     start = clock.now
-    auto(ring, serial_executor(ring), out=tmp_path, seconds=15, portfolio=PORTFOLIO[:2])
+    auto(ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=15), portfolio=PORTFOLIO[:2])
     assert clock.now - start == 12  # of 14.25 seconds, two evaluations of six each
 
 
@@ -213,15 +235,17 @@ def test_a_budget_is_named_to_the_second(
     seconds: int, words: str, ring: Graph, virtual: Callable[..., Clock], tmp_path: Path
 ) -> None:
     virtual(lambda model: seconds / 6)
-    result = auto(ring, serial_executor(ring), out=tmp_path, seconds=seconds, splits=[0], portfolio=PORTFOLIO)
+    result = auto(
+        ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=seconds), splits=[0], portfolio=PORTFOLIO
+    )
     assert any(f"budget of {words} was too small" in text for text in result.warnings)
 
 
 def test_refitting_is_for_predictions_alone(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(even)
     options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO}
-    plain = auto(ring, serial_executor(ring), out=tmp_path / "plain", seconds=6, **options)
-    result = auto(ring, serial_executor(ring), out=tmp_path / "refit", seconds=6, refit=True, **options)
+    plain = auto(ring, serial_executor(ring), out=tmp_path / "plain", budget=Budget(seconds=6), **options)
+    result = auto(ring, serial_executor(ring), out=tmp_path / "refit", budget=Budget(seconds=6), refit=True, **options)
     assert result.refitted and not plain.refitted
     honest = np.mean([run.predictions(0) for run in members(tmp_path / "refit")], axis=0)
     val, test = ring.splits[0].val, ring.splits[0].test
@@ -240,12 +264,12 @@ def test_refitting_keeps_the_budget_and_goes_on(
     options: dict[str, Any] = {"splits": [0], "portfolio": PORTFOLIO, "refit": True, "out": tmp_path}
     ended = clock.now + 6 * 1.05
     monkeypatch.setattr("gpcn.tuning.auto.driver.OVERTIME", 0.5)
-    result = auto(ring, serial_executor(ring), seconds=6, **options)
+    result = auto(ring, serial_executor(ring), budget=Budget(seconds=6), **options)
     assert clock.now <= ended
     assert not result.refitted and any("no time to refit" in text for text in result.warnings)
     assert [run.path for run in refitted(tmp_path)] == [run.path for run in members(tmp_path)]
     monkeypatch.setattr("gpcn.tuning.auto.driver.OVERTIME", 10.0)
-    result = auto(ring, serial_executor(ring), seconds=6, **options)
+    result = auto(ring, serial_executor(ring), budget=Budget(seconds=6), **options)
     assert result.refitted_members == tuple(dict.fromkeys(result.members))
     assert {run.path.parent.name for run in refitted(tmp_path)} == {"refitted"}
 
@@ -272,7 +296,7 @@ def test_explanation_is_the_average_of_the_members(ring: Graph, chosen: Chosen) 
 
 def test_what_cannot_be_decomposed_is_said(ring: Graph, virtual: Callable[..., Clock], tmp_path: Path) -> None:
     virtual(lambda model: 5.0)
-    auto(ring, serial_executor(ring), out=tmp_path, seconds=1, splits=[0], portfolio=PORTFOLIO)
+    auto(ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=1), splits=[0], portfolio=PORTFOLIO)
     with pytest.raises(ConfigError, match="what auto chose cannot be decomposed: label-propagation"):
         explain_average(members(tmp_path), ring, "5")
 
@@ -287,25 +311,25 @@ def test_the_estimator_says_why_and_predicts_probabilities(ring: Graph) -> None:
 
 def test_no_time_is_refused(ring: Graph, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="expected more than none"):
-        auto(ring, serial_executor(ring), out=tmp_path, seconds=0)
+        auto(ring, serial_executor(ring), out=tmp_path, budget=Budget(seconds=0))
 
 
 def test_splits_and_folders_are_checked_first(ring: Graph, tiny: Graph, chosen: Chosen, tmp_path: Path) -> None:
     executor = serial_executor(ring)
     with pytest.raises(ConfigError, match="there is no split 9"):
-        auto(ring, executor, out=tmp_path / "a", seconds=3, splits=[9])
+        auto(ring, executor, out=tmp_path / "a", budget=Budget(seconds=3), splits=[9])
     with pytest.raises(DataError, match="has no splits"):
-        auto(replace(ring, splits=()), executor, out=tmp_path / "a", seconds=3)
+        auto(replace(ring, splits=()), executor, out=tmp_path / "a", budget=Budget(seconds=3))
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.json").write_text("{}")
     with pytest.raises(ConfigError, match="holds a run of another model"):
-        auto(ring, executor, out=tmp_path / "run", seconds=3)
+        auto(ring, executor, out=tmp_path / "run", budget=Budget(seconds=3))
     with pytest.raises(ConfigError, match="on another graph, metric or seed"):
-        auto(tiny, serial_executor(tiny), out=chosen[0], seconds=3)
+        auto(tiny, serial_executor(tiny), out=chosen[0], budget=Budget(seconds=3))
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "auto.json").write_text("{}")
     with pytest.raises(ConfigError, match="has lost the candidates of its choice"):
-        auto(ring, executor, out=tmp_path / "old", seconds=3)
+        auto(ring, executor, out=tmp_path / "old", budget=Budget(seconds=3))
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"members": []}', '{"members": ["../../etc"], "why": []}'])
@@ -333,5 +357,11 @@ def test_options_that_do_not_go_together_are_one_sentence(tmp_path: Path, ring: 
 def test_a_folder_deleted_while_auto_searches_ends_it_and_is_not_made_anew(ring: Graph, tmp_path: Path) -> None:
     folder = tmp_path / "a"
     with pytest.raises(CheckpointError, match="is gone: it was deleted or moved while it was worked on"):
-        auto(ring, serial_executor(ring), out=folder, seconds=30, log=lambda text: shutil.rmtree(folder, True))
+        auto(
+            ring,
+            serial_executor(ring),
+            out=folder,
+            budget=Budget(seconds=30),
+            log=lambda text: shutil.rmtree(folder, True),
+        )
     assert not folder.exists()

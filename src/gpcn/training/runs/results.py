@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from gpcn.records.reading import Count, Number, Seconds
 from gpcn.tasks.task import PartScores
 from gpcn.training.config import TrainConfig
 from gpcn.training.scores.evaluation import summarize
+from gpcn.training.training_facts import TrainingFacts
 from gpcn.utils.types import ROLES
 
 
@@ -47,10 +49,10 @@ class SplitResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 raise ValueError(f"metrics.{role} is missing")
 
     @classmethod
-    def of(cls, number: int, seed: int, metrics: Mapping[str, PartScores], **facts: Any) -> SplitResult:
+    def of(cls, number: int, seed: int, metrics: Mapping[str, PartScores], facts: TrainingFacts) -> SplitResult:
         """Return the result of split `number` from its `metrics` and the `facts` of its training."""
         scores: dict[str, Any] = {role: metrics[role].score for role in ROLES}
-        return cls(split=number, seed=seed, metrics=dict(metrics), **scores, **facts)
+        return cls(split=number, seed=seed, metrics=dict(metrics), **scores, **asdict(facts))
 
 
 class SplitRecord(Struct, frozen=True):

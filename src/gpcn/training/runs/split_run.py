@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,13 @@ from gpcn.errors import CheckpointError, TrainingError
 from gpcn.files.atomic import add_folder, replacing
 from gpcn.files.sealed import file_digest, read_record, write_sealed
 from gpcn.graph import Graph
-from gpcn.nn.base import NodeClassifier
 from gpcn.nn.engine.memory import memory_limits
 from gpcn.records import layout
 from gpcn.tasks.task import PartScores, Task
 from gpcn.training import checkpoint
 from gpcn.training.config import TrainConfig
 from gpcn.training.fit import fit
-from gpcn.training.loop import HISTORY, Observer, TrainingLoop
+from gpcn.training.loop import HISTORY, Observer
 from gpcn.training.observers import Checkpoints
 from gpcn.training.problem import Problem, choose_device
 from gpcn.training.runs.results import SplitRecord, SplitResult
@@ -68,7 +66,8 @@ def run_split(
         probabilities = graph.task.activation(trainer.best_logits().double()).cpu().numpy()
     if not np.isfinite(probabilities).all():
         raise TrainingError(f"{config.model} gives numbers that are not finite on some nodes; lower lr or gamma")
-    result = _result(graph, config, number, trainer, probabilities, kept.seconds)
+    parts = part_scores(graph, number, probabilities)
+    result = SplitResult.of(number, config.seed, parts, trainer.facts(kept.seconds))
     if folder is not None:
         write_split(folder, key, dict(trainer.model.state_dict()), trainer.history, probabilities, result)
         return result
@@ -89,28 +88,6 @@ def read_split_record(folder: Path, key: str, task: Task) -> SplitRecord | None:
     except (ValueError, OverflowError) as error:
         raise CheckpointError(f"{path} is damaged: in its metrics {error}; {advice}") from error
     return replace(record, result=replace(record.result, metrics=metrics))
-
-
-def _result(
-    graph: Graph, config: TrainConfig, number: int, trainer: TrainingLoop, probabilities: Any, seconds: float
-) -> SplitResult:
-    return SplitResult.of(
-        number,
-        config.seed,
-        part_scores(graph, number, probabilities),
-        epochs=trainer.epoch,
-        best_epoch=trainer.best_epoch,
-        seconds=round(seconds, 3),
-        parameters=trainer.num_parameters,
-        coefficients=finite_coefficients(trainer.model),
-        mix=trainer.model.mix(),
-    )
-
-
-def finite_coefficients(model: NodeClassifier) -> tuple[float | None, ...] | None:
-    """Return the coefficients of the powers, `None` in the place of what is no number."""
-    coefficients = model.coefficients()
-    return None if coefficients is None else tuple(x if math.isfinite(x) else None for x in coefficients.tolist())
 
 
 def part_scores(graph: Graph, number: int, probabilities: Any) -> dict[str, PartScores]:

@@ -31,6 +31,7 @@ from gpcn.training.config import TrainConfig
 from gpcn.training.cross_fitting import ChosenEpoch
 from gpcn.training.loop import RULES
 from gpcn.training.runs.records import ConfigRecord
+from gpcn.training.training_facts import TrainingFacts
 from gpcn.tuning.auto.holdouts import Holdout
 
 Array = npt.NDArray[np.float32]
@@ -131,13 +132,19 @@ class Store:
             facts = {name: metadata[name] for name in ("epochs", "seconds", "finished", "stage", "best_epochs")}
             return Judgement(predictions, **facts)
         except (KeyError, TypeError) as error:
-            path = self.path(number)
-            raise CheckpointError(f"{path / holdout}.json is damaged; delete {path} to try that again") from error
+            raise self._damaged(number, holdout) from error
 
-    def predictions(self, number: int, holdout: str, rule: str) -> tuple[Array, dict[str, Any]]:
-        """Probabilities of all nodes in a split's holdout, and the facts about its training."""
+    def predictions(self, number: int, holdout: str, rule: str) -> tuple[Array, TrainingFacts]:
+        """Probabilities of all nodes in a split's holdout, and what the training was."""
         tensors, metadata = self._load(number, holdout)
-        return tensors[f"all.{rule}"].numpy(), metadata
+        try:
+            return tensors[f"all.{rule}"].numpy(), TrainingFacts(**metadata["facts"][rule])
+        except (KeyError, TypeError) as error:
+            raise self._damaged(number, holdout) from error
+
+    def _damaged(self, number: int, holdout: str) -> CheckpointError:
+        path = self.path(number)
+        return CheckpointError(f"{path / holdout}.json is damaged; delete {path} to try that again")
 
     def _load(self, number: int, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         loaded = checkpoint.load(self.path(number), name, self.key)

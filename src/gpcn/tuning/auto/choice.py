@@ -51,21 +51,14 @@ def write_auto_member(
         holdout = layout.split_name(number)
         if holdout not in candidate.judgements:
             continue
-        probabilities, metadata = store.predictions(candidate.number, holdout, rule)
+        probabilities, facts = store.predictions(candidate.number, holdout, rule)
         earlier = run.outcome(number)
-        if earlier is not None and earlier.result.epochs == metadata["epochs"]:
+        if earlier is not None and earlier.result.epochs == facts.epochs:
             continue
         weights, history = store.weights(candidate.number, holdout, rule)
         add_folder(run.folder(number))
-        result = SplitResult.of(
-            number,
-            run.config.seed,
-            part_scores(graph, number, probabilities),
-            epochs=metadata["epochs"],
-            best_epoch=metadata["best_epochs"][rule][0],
-            seconds=metadata["seconds"],
-            **metadata["about"][rule],
-        )
+        parts = part_scores(graph, number, probabilities)
+        result = SplitResult.of(number, run.config.seed, parts, facts)
         write_split(run.folder(number), run.key(number), weights, history, probabilities, result)
     run.keep_result()
     return run

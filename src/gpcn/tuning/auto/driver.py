@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ from gpcn.tuning.auto.holdouts import FOLDS, Holdout, holdout_of_split, needs_cr
 from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio
 from gpcn.tuning.auto.refit import refit_members
 from gpcn.tuning.auto.search import Search
+from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import SearchExecutor, local_executor, serial_executor
 
 OVERTIME = 1.05  # of the budget: when workers that do not listen are ended
@@ -62,8 +64,7 @@ def auto(
     executor: SearchExecutor,
     *,
     out: str | Path,
-    seconds: float,
-    spent: float = 0.0,
+    budget: Budget,
     splits: Sequence[int] | None = None,
     seed: int = 0,
     source: GraphSource | None = None,
@@ -77,8 +78,7 @@ def auto(
         graph: what to learn.
         executor: where evaluations run.
         out: the folder; the same call goes on in it.
-        seconds: the budget.
-        spent: of it, before this call.
+        budget: the seconds for all of it.
         splits: numbers of splits (default: all); the same members are trained on all of them.
         seed: decides every random draw.
         source: where the graph came from, for prediction later.
@@ -86,15 +86,32 @@ def auto(
         refit: also train the members on training and validation nodes together, for prediction.
         log: called with one line per event.
     """
-    if not seconds > 0:
-        raise ConfigError(f"the budget is {seconds} seconds; expected more than none")
+    if budget.seconds is None or not budget.seconds > 0:
+        raise ConfigError(f"the budget is {budget.seconds} seconds; expected more than none")
     folder, numbers = Path(out), check_split_numbers(graph, splits)
     if (folder / layout.RUN).exists():
         raise ConfigError(f"{folder} holds a run of another model; choose another {Option('out')}")
     with locked_folder(folder):
-        begun = time.monotonic() - spent
+        clock = _Clock(budget.seconds, budget.spent, time.monotonic() - budget.spent)
         entries = portfolio or default_portfolio()
-        return _Job(graph, executor, folder, begun, seconds, numbers, seed, source, entries, log, spent).run(refit)
+        return _Job(graph, executor, folder, clock, numbers, seed, source, entries, log).run(refit)
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """The seconds of the budget, those of them spent before, and the moment from which they count."""
+
+    seconds: float
+    spent: float
+    start: float
+
+    def moment(self, share: float) -> float:
+        """Return the moment at which so much of the budget is over."""
+        return self.start + share * self.seconds
+
+    def elapsed(self) -> float:
+        """Return the seconds until now."""
+        return round(time.monotonic() - self.start, 3)
 
 
 class _Job:
@@ -103,36 +120,33 @@ class _Job:
         graph: Graph,
         executor: SearchExecutor,
         folder: Path,
-        start: float,
-        seconds: float,
+        clock: _Clock,
         numbers: list[int],
         seed: int,
         source: GraphSource | None,
         entries: Sequence[Entry],
         log: Log,
-        spent: float,
     ) -> None:
-        self.graph, self.executor, self.folder, self.start, self.seconds = graph, executor, folder, start, seconds
+        self.graph, self.executor, self.folder, self.clock = graph, executor, folder, clock
         self.numbers, self.seed, self.source, self.log = numbers, seed, source, log
         self.store = Store(folder / layout.CANDIDATES, _check_owner(folder, graph, seed))
         self.stages = search_stages(graph, numbers, EPOCHS, seed, folds_fit=False)
         self.search = Search(graph, self.stages, entries, self.store, seed=seed, log=log)
         self.best_written = -math.inf
-        self.last_written = self.start
-        self.spent = spent
+        self.last_written = clock.start
         self.writing = 0.0  # seconds that writing predictions took, which nothing cuts short
 
     def run(self, refit: bool) -> FinishedChoice:
         self._measure()
-        for text in choice_report.describe_auto_plan(self.graph, self.stages, self.search, self.seconds):
+        for text in choice_report.describe_auto_plan(self.graph, self.stages, self.search, self.clock.seconds):
             self.log(text)
         holdouts = self.stages[-1].holdouts
         left_out = [number for number in self.numbers if number not in {holdout.outer for holdout in holdouts}]
         reserve = RESERVE + min(MOST_FOR_SPLITS, PER_SPLIT * len(left_out)) + (FOR_REFIT if refit else 0.0)
-        end = self.start + max(0.3, 1 - reserve) * self.seconds
+        end = self.clock.moment(max(0.3, 1 - reserve))
         self._search(end)
         selection, judged = self._select()
-        end = self.start + 0.98 * self.seconds - WRITINGS * self.writing
+        end = self.clock.moment(0.98) - WRITINGS * self.writing
         finish = FinalTraining(self.graph, self.executor, self.search, self.numbers, end)
         chosen = finish.train(selection, Judge(self.graph, judged))
         return self._keep(chosen, judged, finish.trained, refit)
@@ -141,12 +155,12 @@ class _Job:
         """On a small graph, the first few on a split: how fast is this machine, and is there time to cross-validate?"""
         if not needs_cross_validation(self.graph, self.numbers):
             return
-        first = self.search.first(MEASURED, 0.3 * self.seconds)
+        first = self.search.first(MEASURED, 0.3 * self.clock.seconds)
         for task, outcome in self.executor.run(first, self.hard_end):
             self.search.record(task, outcome)
             self._keep_best_so_far()
         takes = self.search.seconds_for_portfolio(COMPARED, FOLDS * len(self.numbers)) / self.executor.workers
-        if takes < FOLDS_SHARE * self.seconds:
+        if takes < FOLDS_SHARE * self.clock.seconds:
             self.stages = search_stages(self.graph, self.numbers, EPOCHS, self.seed)
             self.search.stages = self.stages
         else:
@@ -154,15 +168,15 @@ class _Job:
 
     @property
     def hard_end(self) -> float:
-        return self.start + OVERTIME * self.seconds
+        return self.clock.moment(OVERTIME)
 
     def _search(self, end: float) -> None:
-        for task, outcome in self.executor.run(self.search.tasks(self.start, end), self.hard_end):
+        for task, outcome in self.executor.run(self.search.tasks(self.clock.start, end), self.hard_end):
             if "refused" in outcome and not any(candidate.judgements for candidate in self.search.candidates.values()):
                 raise ConfigError(outcome["refused"])
             self.search.record(task, outcome)
             self._keep_best_so_far()
-            self.search.end = min(end, self.start + self.seconds - WRITINGS * self.writing)
+            self.search.end = min(end, self.clock.moment(1) - WRITINGS * self.writing)
 
     def _select(self) -> tuple[Selection, tuple[Holdout, ...]]:
         decisive = self.stages[self.search.decisive()].holdouts
@@ -176,12 +190,12 @@ class _Job:
             failures = [candidate.failed for candidate in self.search.candidates.values() if candidate.failed]
             why = f"; the first said: {failures[0]}" if failures else f"; give it more time with {Option('budget')}"
             raise TrainingError(f"no configuration could be evaluated on {self.graph.name}{why}")
-        return select_ensemble(Judge(self.graph, judged), rows, self.start + SELECTED * self.seconds), judged
+        return select_ensemble(Judge(self.graph, judged), rows, self.clock.moment(SELECTED)), judged
 
     def _keep_best_so_far(self) -> None:
         """Write the single best down while the search goes on, so that a kill leaves something to predict with."""
         now = time.monotonic()
-        if self.best_written > -math.inf and now - self.last_written < BETWEEN_CHOICES * self.seconds:
+        if self.best_written > -math.inf and now - self.last_written < BETWEEN_CHOICES * self.clock.seconds:
             return
         if (self.folder / layout.CHOICE).exists() and self.best_written == -math.inf:
             return  # an earlier call's choice is better than nothing tried yet
@@ -219,19 +233,27 @@ class _Job:
                 self.folder, self.graph, self.store, member.candidate, member.rule, numbers, self.source
             )
             runs += [run] * member.count
-        expected = expected_score(self.graph, judged, numbers, selection, self.seed, self.start + self.seconds)
+        expected = expected_score(self.graph, judged, numbers, selection, self.seed, self.clock.moment(1))
         scores = scores_of_average(self.graph, runs, numbers)
         choice = choice_report.describe_auto_choice(
-            self.graph, self.search, judged, chosen, selection, expected, scores=scores, runs=runs, budget=self.seconds
+            self.graph,
+            self.search,
+            judged,
+            chosen,
+            selection,
+            expected,
+            scores=scores,
+            runs=runs,
+            budget=self.clock.seconds,
         )
         warnings = choice_report.auto_choice_warnings(
-            self.graph, self.search, chosen, expected, seconds=self.seconds, workers=self.executor.workers
+            self.graph, self.search, chosen, expected, seconds=self.clock.seconds, workers=self.executor.workers
         )
         if numbers != self.numbers:
             skipped = ", ".join(str(number) for number in self.numbers if number not in numbers)
             warnings.append(f"there was no time to train on split(s) {skipped}; the same command goes on")
-        taken = round(time.monotonic() - self.start, 3)
-        warnings += choice_report.overtime_warnings(taken, self.seconds, self.spent)
+        taken = self.clock.elapsed()
+        warnings += choice_report.overtime_warnings(taken, self.clock.seconds, self.clock.spent)
         choice = replace(choice, warnings=tuple(warnings), seconds=taken)
         write_choice(self.folder, choice)
         if refit:
@@ -242,7 +264,7 @@ class _Job:
                     f"there was no time to refit {missing} of {missing + len(names)} members, which predict as they "
                     "were trained before; the same command goes on"
                 )
-            taken = round(time.monotonic() - self.start, 3)
+            taken = self.clock.elapsed()
             again = {"refitted": bool(names), "refitted_members": tuple(names)}
             choice = replace(choice, **again, warnings=tuple(warnings), seconds=taken)
             write_choice(self.folder, choice)
@@ -265,7 +287,7 @@ def chosen_models(
     )
     with tempfile.TemporaryDirectory(prefix="gpcn-auto-") as folder:
         try:
-            result = auto(graph, executor, out=folder, seconds=seconds, splits=[0], seed=seed)
+            result = auto(graph, executor, out=folder, budget=Budget(seconds=seconds), splits=[0], seed=seed)
         finally:
             executor.close()
         runs = {run.path: run for run in members(Path(folder))}

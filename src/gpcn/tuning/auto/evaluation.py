@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,8 @@ class Evaluation(SearchTask):
             "seconds": round(observed.seconds, 3),
             "finished": training.finished,
             "stage": self.stage,
-            "best_epochs": {rule: [choice.epoch] for rule, choice in chosen.items()},
-            "about": {rule: choice.facts for rule, choice in chosen.items()},
+            "best_epochs": {rule: [choice.facts.best_epoch] for rule, choice in chosen.items()},
+            "facts": {rule: asdict(choice.facts) for rule, choice in chosen.items()},
         }
         judged = {rule: choice.cross_fitted for rule, choice in chosen.items()}
         everywhere = {rule: choice.probabilities for rule, choice in chosen.items()}
@@ -103,7 +103,7 @@ class Evaluation(SearchTask):
                 shape = (self.holdout.nodes.size, choice.probabilities.shape[1])
                 held = judged.setdefault(rule, np.full(shape, np.nan, dtype=np.float32))
                 held[positions] = choice.probabilities[split.test]
-                best_epochs.setdefault(rule, []).append(choice.epoch)
+                best_epochs.setdefault(rule, []).append(choice.facts.best_epoch)
             epochs, seconds = max(epochs, training.epoch), seconds + observed.seconds
         judged = {rule: held for rule, held in judged.items() if not np.isnan(held).any()}
         if not judged:

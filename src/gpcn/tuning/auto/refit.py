@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,16 +84,8 @@ def _refit(graph: Graph, run: Run, number: int, before: SplitResult) -> None:
             f"{run.config.model} gives numbers that are not finite when refitted; leave {Option('refit')} out"
         )
     add_folder(run.folder(number))
-    result = SplitResult.of(
-        number,
-        run.config.seed,
-        part_scores(graph, number, probabilities),
-        epochs=loop.epoch,
-        best_epoch=before.best_epoch,
-        seconds=round(time.monotonic() - start, 3),
-        parameters=before.parameters,
-        coefficients=before.coefficients,
-        mix=before.mix,
-    )
+    again = loop.facts(time.monotonic() - start)
+    facts = replace(again, parameters=before.parameters, coefficients=before.coefficients, mix=before.mix)
+    result = SplitResult.of(number, run.config.seed, part_scores(graph, number, probabilities), facts)
     weights = dict(loop.model.state_dict())
     write_split(run.folder(number), run.key(number), weights, loop.history, probabilities, result)
