@@ -163,12 +163,12 @@ def test_different_times_meet_the_shares() -> None:
     assert set(moments[split.train]) == set(range(60))
 
 
-def test_a_split_by_too_few_times_says_which_part_is_empty() -> None:
+def test_a_split_by_too_few_times_says_how_many_are_needed() -> None:
     labels = np.zeros(6, dtype=np.int64)
-    with pytest.raises(DataError, match="the test part .* have 2 different one.s.; expected at least 3, so name"):
+    with pytest.raises(DataError, match="have 2 different one.s.; expected at least 3 to split into train, val and"):
         time_split(labels, [1, 1, 1, 2, 2, 2])
-    with pytest.raises(DataError, match="the val and test part"):
-        time_split(labels, np.ones(6))
+    with pytest.raises(DataError, match="expected at least 4 to split into train, val, test and calibration by time"):
+        time_split(labels, [1, 1, 1, 2, 2, 3], calibration=0.1)
     with pytest.raises(DataError, match="one per node"):
         time_split(labels, np.ones(5))
 

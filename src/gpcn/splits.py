@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,48 @@ from gpcn.utils import machine_memory
 from gpcn.utils.types import UNKNOWN, IntVector
 
 GROUP_DRAWS = 20  # orders of the groups that are drawn for a split, of which the most even one counts
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of nodes that train, validate and calibrate; what they leave over is test."""
+
+    train: float
+    val: float
+    calibration: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.train < 1 and 0 < self.val < 1 and 0 <= self.calibration < 1 and sum(self.stated) < 1):
+            more = f" and calibration={self.calibration}" if self.calibration else ""
+            raise ConfigError(
+                f"train={self.train} and val={self.val}{more} leave no test nodes; expected shares that add up to less "
+                "than 1"
+            )
+
+    @property
+    def stated(self) -> tuple[float, ...]:
+        """All that are not 0."""
+        return tuple(share for share in (self.train, self.val, self.calibration) if share)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parts that are not empty."""
+        return PARTS if self.calibration else PARTS[:-1]
+
+    def require(self, available: int, what: str, advice: str = "") -> None:
+        """Refuse to split fewer things than there are parts."""
+        if available < len(self.parts):
+            listed = f"{', '.join(self.parts[:-1])} and {self.parts[-1]}"
+            raise DataError(f"{what}; expected at least {len(self.parts)} to split into {listed}{advice}")
+
+    def sizes(self, total: int) -> tuple[int, int, int, int]:
+        """How many nodes of `total` each part has, at least one where it has a share."""
+        kept = len(self.stated) - 1  # for the parts that come later
+        train = min(max(1, round(self.train * total)), total - 1 - kept)
+        val = min(max(1, round(self.val * total)), total - train - kept)
+        left = total - train - val
+        calibration = min(max(1, round(self.calibration * total)), left - 1) if self.calibration else 0
+        return train, val, left - calibration, calibration
 
 
 def random_splits(
@@ -33,25 +75,21 @@ def random_splits(
     depends on `(seed, i)` alone, so asking for more splits never changes the first ones.
     """
     _check_draw(count, seed)
-    check_split_shares(train, val, calibration)
-    labelled = graph.labelled
+    shares, labelled = Shares(train, val, calibration), graph.labelled
     machine_memory.require_memory(
         8.0 * count * labelled.size,
         f"{count:,} splits of {labelled.size:,} labelled nodes",
         "ask for fewer, of which ten tell most of what there is to know",
     )
-    parts = PARTS if calibration else PARTS[:-1]
-    if labelled.size < len(parts):
-        raise DataError(
-            f"{labelled.size} node(s) have a label; expected at least {len(parts)} to split into {_listed(parts)}"
-        )
-    splits = tuple(
-        _one_split(
-            graph.target.strata, labelled, train, val, calibration, np.random.default_rng([seed, number]), stratified
-        )
-        for number in range(count)
-    )
-    return replace(graph, splits=splits)
+    shares.require(labelled.size, f"{labelled.size} node(s) have a label")
+    sizes, splits = shares.sizes(labelled.size), []
+    for number in range(count):
+        order = np.random.default_rng([seed, number]).permutation(labelled)
+        if stratified:
+            splits.append(_dealt(graph.target.strata, order, sizes))
+        else:
+            splits.append(_split_of(order, np.repeat(np.arange(len(sizes)), sizes)))
+    return replace(graph, splits=tuple(splits))
 
 
 def folds(graph: Graph, *, count: int = 5, val: float = 0.2, calibration: float = 0.0, seed: int = 0) -> Graph:
@@ -78,8 +116,7 @@ def folds(graph: Graph, *, count: int = 5, val: float = 0.2, calibration: float 
     splits = []
     for number in range(count):
         rest = np.random.default_rng([seed, count, number]).permutation(order[fold != number])
-        outside = _held_back(graph.target.strata, rest, val, calibration)
-        splits.append(replace(outside, test=order[fold == number]))
+        splits.append(replace(_held_back(graph.target.strata, rest, val, calibration), test=order[fold == number]))
     return replace(graph, splits=tuple(splits))
 
 
@@ -99,22 +136,18 @@ def time_split(
     Nodes of equal time stay together: a border inside them moves to the nearer end. Nodes whose time is NaN are in
     no part.
     """
-    check_split_shares(train, val, calibration)
-    labels, moments = np.asarray(labels), np.asarray(times, dtype=np.float64)
+    shares, labels, moments = Shares(train, val, calibration), np.asarray(labels), np.asarray(times, dtype=np.float64)
     if moments.shape != labels.shape:
         raise DataError(f"the times have shape {moments.shape}; expected {labels.size}, one per node")
     nodes = np.flatnonzero((labels != UNKNOWN) & ~np.isnan(moments))
     distinct, rank, sizes = np.unique(moments[nodes], return_inverse=True, return_counts=True)
-    parts = ("train", "val", "calibration", "test") if calibration else ("train", "val", "test")
-    if distinct.size < len(parts):
-        raise DataError(
-            f"the {' and '.join(parts[distinct.size :])} part of a split by time would be empty: the {nodes.size:,} "
-            f"labelled node(s) with a time have {distinct.size} different one(s); expected at least {len(parts)}, so "
-            "name another column or split at random"
-        )
-    shares = (train, val, calibration) if calibration else (train, val)
-    part = np.searchsorted(_borders(sizes, shares), rank, side="right")
-    return Split(**{name: nodes[part == index] for index, name in enumerate(parts)})
+    shares.require(
+        distinct.size,
+        f"the {nodes.size:,} labelled node(s) with a time have {distinct.size} different one(s)",
+        " by time, so name another column or split at random",
+    )
+    part = np.searchsorted(_borders(sizes, shares.stated), rank, side="right")
+    return _split_of(nodes, part, ("train", "val", *shares.parts[3:], "test"))
 
 
 def group_splits(
@@ -133,34 +166,22 @@ def group_splits(
     are met as nearly as the most even of a few draws has them. Split `i` depends on `(seed, i)` alone.
     """
     _check_draw(count, seed)
-    check_split_shares(train, val, calibration)
+    shares = Shares(train, val, calibration)
     labels = graph.target.strata if isinstance(graph, Graph) else np.asarray(graph)
     if len(groups) != labels.size:
         raise DataError(f"there are {len(groups)} groups; expected {labels.size}, one per node")
     nodes = np.flatnonzero(labels != UNKNOWN)
     codes = _group_codes([groups[int(node)] for node in nodes])
     sizes = np.bincount(codes) if nodes.size else np.zeros(0, dtype=np.int64)
-    parts = PARTS if calibration else PARTS[:-1]
-    if sizes.size < len(parts):
-        raise DataError(
-            f"the {nodes.size:,} labelled node(s) are in {sizes.size} group(s); expected at least {len(parts)}, one "
-            f"each for {_listed(parts)}, so name another column or split at random"
-        )
-    shares = (train, val, 1 - train - val - calibration) if calibration else (train, val)
-    splits = []
-    for number in range(count):
-        part = _even_parts(labels[nodes], codes, sizes, shares, np.random.default_rng([seed, number]))
-        splits.append(Split(**{name: nodes[part == index] for index, name in enumerate(parts)}))
-    return tuple(splits)
-
-
-def check_split_shares(train: float, val: float, calibration: float = 0.0) -> None:
-    """Refuse shares of nodes that leave no test nodes, or none to train or validate."""
-    if not (0 < train < 1 and 0 < val < 1 and 0 <= calibration < 1 and train + val + calibration < 1):
-        more = f" and calibration={calibration}" if calibration else ""
-        raise ConfigError(
-            f"train={train} and val={val}{more} leave no test nodes; expected shares that add up to less than 1"
-        )
+    shares.require(
+        sizes.size,
+        f"the {nodes.size:,} labelled node(s) are in {sizes.size} group(s)",
+        ", so name another column or split at random",
+    )
+    return tuple(
+        _split_of(nodes, _even_parts(labels[nodes], codes, sizes, shares, np.random.default_rng([seed, number])))
+        for number in range(count)
+    )
 
 
 def check_shares_outside_fold(val: float, calibration: float = 0.0) -> None:
@@ -171,10 +192,6 @@ def check_shares_outside_fold(val: float, calibration: float = 0.0) -> None:
             f"val={val}{more} leave no nodes outside a fold to train or validate; expected shares above 0 that add up "
             "to less than 1"
         )
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _check_draw(count: int, seed: int) -> None:
@@ -210,16 +227,18 @@ def _group_codes(groups: Sequence[Hashable]) -> IntVector:
 
 
 def _even_parts(
-    labels: IntVector, codes: IntVector, sizes: IntVector, shares: Sequence[float], rng: np.random.Generator
+    labels: IntVector, codes: IntVector, sizes: IntVector, shares: Shares, rng: np.random.Generator
 ) -> IntVector:
     """The part of every node, in the one of several random orders of the groups that comes closest to the shares."""
     classes = np.bincount(labels)
-    wanted = np.outer([*shares, 1 - sum(shares)], classes)
+    parts = (shares.train, shares.val, 1 - sum(shares.stated), *shares.stated[2:])
+    wanted = np.outer(parts, classes)
     best, least = np.empty(0, dtype=np.int64), np.inf
     for _ in range(GROUP_DRAWS):
         order = rng.permutation(sizes.size)
         part_of_group = np.empty(sizes.size, dtype=np.int64)
-        part_of_group[order] = np.searchsorted(_borders(sizes[order], shares), np.arange(sizes.size), side="right")
+        borders = _borders(sizes[order], parts[:-1])
+        part_of_group[order] = np.searchsorted(borders, np.arange(sizes.size), side="right")
         part = part_of_group[codes]
         counts = np.bincount(part * classes.size + labels, minlength=wanted.size).reshape(wanted.shape)
         uneven = np.abs(counts.sum(axis=1) - wanted.sum(axis=1)).sum() + np.abs(counts - wanted).sum()
@@ -228,38 +247,21 @@ def _even_parts(
     return best
 
 
-def _one_split(
-    labels: IntVector,
-    nodes: IntVector,
-    train: float,
-    val: float,
-    calibration: float,
-    rng: np.random.Generator,
-    stratified: bool,
-) -> Split:
-    order = rng.permutation(nodes)
-    fewest = 2 if calibration else 1  # nodes that the other parts need
-    first = min(max(1, round(train * order.size)), order.size - 1 - fewest)
-    second = min(max(1, round(val * order.size)), order.size - first - fewest)
-    last = min(max(1, round(calibration * order.size)), order.size - first - second - 1) if calibration else 0
-    sizes = (first, second, order.size - first - second - last, last)
-    if stratified:
-        return _dealt(_interleave_classes(labels, order), sizes)
-    codes = np.repeat(np.arange(len(sizes)), sizes)
-    return Split(**{name: order[codes == code] for code, name in enumerate(PARTS)})
-
-
 def _held_back(labels: IntVector, order: IntVector, val: float, calibration: float = 0.0) -> Split:
     """Nodes in random `order`, stratified shares of which validate and calibrate; the others train."""
     last = min(max(1, round(calibration * order.size)), order.size - 2) if calibration else 0
     second = min(max(1, round(val * order.size)), order.size - last - 1)
-    return _dealt(_interleave_classes(labels, order), (order.size - second - last, second, 0, last))
+    return _dealt(labels, order, (order.size - second - last, second, 0, last))
 
 
-def _dealt(order: IntVector, sizes: Sequence[int]) -> Split:
-    """The four parts with exact sizes, dealt out evenly along the line."""
-    part = deal_split_parts(*sizes)
-    return Split(**{name: order[part == index] for index, name in enumerate(PARTS)})
+def _dealt(labels: IntVector, order: IntVector, sizes: Sequence[int]) -> Split:
+    """The four parts with exact sizes, each with its share of every class."""
+    return _split_of(_interleave_classes(labels, order), deal_split_parts(*sizes))
+
+
+def _split_of(nodes: IntVector, part: IntVector, names: Sequence[str] = PARTS) -> Split:
+    """The split in which node `nodes[i]` is in part `names[part[i]]`."""
+    return Split(**{name: nodes[part == number] for number, name in enumerate(names)})
 
 
 def _interleave_classes(labels: IntVector, order: IntVector) -> IntVector:

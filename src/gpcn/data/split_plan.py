@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph, Split
-from gpcn.splits import check_shares_outside_fold, check_split_shares, folds, group_splits, random_splits, time_split
+from gpcn.splits import Shares, check_shares_outside_fold, folds, group_splits, random_splits, time_split
 from gpcn.utils.types import UNKNOWN, IntVector
 
 DEFAULT_COUNT = 5
@@ -69,7 +69,7 @@ class SplitPlan:
         if self.folds:
             self._check_folds()
         else:
-            check_split_shares(self.train, self.val, self.calibration)
+            Shares(self.train, self.val, self.calibration)
 
     def _check_folds(self) -> None:
         if self.folds < 2:

@@ -6,12 +6,11 @@ Text may be compressed: `.csv.gz`, `.jsonl.zst` and the like.
 from __future__ import annotations
 
 import codecs
-import contextlib
 import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from gpcn.data.tables.cell_types import typed_cells
+from gpcn.data.tables.csv_reader import CsvReader, brief_reason
 from gpcn.data.tables.json_lines import read_objects
 from gpcn.errors import DataError, Option
 from gpcn.files.input_files import require_regular_file
@@ -33,9 +33,8 @@ JSON_LINES = (".jsonl", ".ndjson")
 COMPRESSED = (".gz", ".zst", ".bz2")
 SUFFIXES = (*DELIMITERS, *JSON_LINES, ".parquet")
 ENDINGS = (*SUFFIXES, *(f"{plain}{packed}" for plain in (*DELIMITERS, *JSON_LINES) for packed in COMPRESSED))
+BLOCK = 1 << 24  # bytes at once
 UNNAMED = "Unnamed: {}"  # what pandas calls a column without a name
-BLOCK = 1 << 24
-LARGEST_BLOCK = (1 << 31) - 1  # the longest row; Arrow counts its bytes in 32 bits
 COPIES, LINE_BYTES = 2, 64  # what a text and a row of it take at the least while they become a graph
 SMALLER = f"read fewer rows, or cut the tables into parts with {Option('memory', command='shard')}"
 
@@ -111,7 +110,7 @@ def read_table(
     elif table_file_ending(path) in JSON_LINES:
         table = _as_text(path, _read_json_lines(path, text).select(wanted), text)
     else:
-        cells = _parse(path, partial(_open, path), _csv_options(_header(path), wanted))
+        cells = _csv_reader(path, _header(path), wanted).table()
         as_written = {*text, *literal}
         columns = {name: cells.column(name) for name in wanted}
         table = pa.table({name: cell if name in as_written else typed_cells(cell) for name, cell in columns.items()})
@@ -127,13 +126,7 @@ def stream_table(path: Path, only: Collection[str]) -> Iterator[pa.RecordBatch]:
         for batch in _parquet(path).iter_batches():
             yield pa.RecordBatch.from_arrays(batch.columns, names=_named(batch.schema.names)).select(wanted)
         return
-    options = _csv_options(_header(path, bounded=False), wanted)
-    try:
-        with pacsv.open_csv(_open(path), **options) as batches:
-            yield from batches
-    except pa.ArrowException as error:
-        if not _is_empty_csv(error):
-            raise _parse_error(path, partial(_open, path), options, error) from error
+    yield from _csv_reader(path, _header(path, bounded=False), wanted).batches()
 
 
 def read_edge_list(path: Path) -> pa.Table:
@@ -153,12 +146,13 @@ def read_edge_list(path: Path) -> pa.Table:
             "for a table with a header, use .csv or .tsv"
         )
     types = dict(list({"source": pa.string(), "target": pa.string(), "weight": pa.float64()}.items())[:width])
-    options = {
-        "read_options": pacsv.ReadOptions(column_names=list(types), block_size=BLOCK),
-        "parse_options": pacsv.ParseOptions(delimiter=delimiter.decode()),
-        "convert_options": pacsv.ConvertOptions(column_types=types, strings_can_be_null=False),
-    }
-    return _parse(path, partial(pa.BufferReader, content), options)
+    return CsvReader(
+        path,
+        partial(pa.BufferReader, content),
+        pacsv.ReadOptions(column_names=list(types), block_size=BLOCK),
+        pacsv.ParseOptions(delimiter=delimiter.decode()),
+        pacsv.ConvertOptions(column_types=types, strings_can_be_null=False),
+    ).table()
 
 
 def _header(path: Path, *, bounded: bool = True) -> Header:
@@ -194,63 +188,19 @@ def _open(path: Path) -> Any:
     try:
         return pa.input_stream(str(path), compression=packed and {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}[packed])
     except pa.ArrowException as error:
-        raise DataError(f"{path} cannot be opened: {_brief(error)}") from error
+        raise DataError(f"{path} cannot be opened: {brief_reason(error)}") from error
 
 
-def _csv_options(header: Header, wanted: list[str]) -> dict[str, Any]:
-    """How Arrow reads the columns `wanted`: every cell as text."""
-    return {
-        "read_options": pacsv.ReadOptions(column_names=header.names, skip_rows=header.skip, block_size=BLOCK),
-        "parse_options": pacsv.ParseOptions(delimiter=header.delimiter, newlines_in_values=header.quoted),
-        "convert_options": pacsv.ConvertOptions(
+def _csv_reader(path: Path, header: Header, wanted: list[str]) -> CsvReader:
+    """Return what reads the columns `wanted`, every cell as text."""
+    return CsvReader(
+        path,
+        partial(_open, path),
+        pacsv.ReadOptions(column_names=header.names, skip_rows=header.skip, block_size=BLOCK),
+        pacsv.ParseOptions(delimiter=header.delimiter, newlines_in_values=header.quoted),
+        pacsv.ConvertOptions(
             include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
         ),
-    }
-
-
-def _parse(path: Path, source: Callable[[], Any], options: dict[str, Any]) -> pa.Table:
-    try:
-        return pacsv.read_csv(source(), **options)
-    except pa.ArrowException as error:
-        if _is_empty_csv(error):
-            types = options["convert_options"].column_types
-            return pa.table({name: pa.array([], kind) for name, kind in types.items()})
-        reading = options["read_options"]
-        if "straddl" in str(error) and reading.block_size == BLOCK:
-            reading.block_size = LARGEST_BLOCK
-            return _parse(path, source, options)
-        raise _parse_error(path, source, options, error) from error
-
-
-def _is_empty_csv(error: pa.ArrowException) -> bool:
-    return "Empty CSV" in str(error) or "Could not skip initial" in str(error)
-
-
-def _parse_error(path: Path, source: Callable[[], Any], options: dict[str, Any], error: Exception) -> DataError:
-    """The sentence for a file that Arrow refused: how many rows are too short or too long, and which is first."""
-    if "straddl" in str(error):
-        size = machine_memory.readable_bytes(options["read_options"].block_size)
-        return DataError(
-            f"{path} holds a row of more than {size}, too long to be read; look for an unclosed quote, or shorten it"
-        )
-    bad: list[Any] = []
-
-    def note(row: Any) -> str:
-        bad.append(row)
-        return "skip"
-
-    options["read_options"].use_threads = False
-    options["parse_options"].invalid_row_handler = note
-    with contextlib.suppress(pa.ArrowException), pacsv.open_csv(source(), **options) as batches:
-        for _ in batches:
-            pass
-    if not bad:
-        return DataError(f"{path} cannot be read as a table: {_brief(error)}")
-    first = bad[0]
-    where = f"line {first.number}" if first.number else f"the line {first.text[:60]!r}"
-    return DataError(
-        f"{path}: {len(bad)} row(s) do not have {first.expected_columns} columns, the first is {where} with "
-        f"{first.actual_columns}; every row must have as many as the header (look for an unclosed quote too)"
     )
 
 
@@ -261,7 +211,7 @@ def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
             return pq.read_table(path, columns=wanted)
         return pq.read_table(path).rename_columns(_named(names)).select(wanted)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise DataError(f"{path} cannot be read: {_brief(error)}") from error
+        raise DataError(f"{path} cannot be read: {brief_reason(error)}") from error
 
 
 def _read_json_lines(path: Path, text: Collection[str]) -> pa.Table:
@@ -270,7 +220,7 @@ def _read_json_lines(path: Path, text: Collection[str]) -> pa.Table:
         table = read_objects(partial(_open, path), text)
         return table.rename_columns(_named(table.column_names))
     except (pa.ArrowException, RecursionError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as one JSON object per line: {_brief(error)}") from error
+        raise DataError(f"{path} cannot be read as one JSON object per line: {brief_reason(error)}") from error
 
 
 def _as_text(path: Path, table: pa.Table, text: Collection[str]) -> pa.Table:
@@ -281,7 +231,7 @@ def _as_text(path: Path, table: pa.Table, text: Collection[str]) -> pa.Table:
                 column = table.column(name).cast(pa.string()).fill_null("")
                 table = table.set_column(table.column_names.index(name), name, column)
     except pa.ArrowException as error:
-        raise DataError(f"{path} cannot be read: {_brief(error)}") from error
+        raise DataError(f"{path} cannot be read: {brief_reason(error)}") from error
     return table
 
 
@@ -290,7 +240,7 @@ def _parquet(path: Path) -> Any:
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path} is not a readable Parquet file: {_brief(error)}") from error
+        raise DataError(f"{path} is not a readable Parquet file: {brief_reason(error)}") from error
 
 
 def _check_text(path: Path, *, bounded: bool = True) -> bool:
@@ -305,7 +255,7 @@ def _check_text(path: Path, *, bounded: bool = True) -> bool:
             try:
                 chunk = stream.read(BLOCK)
             except OSError as error:
-                raise DataError(f"{path} cannot be unpacked: {_brief(error)}") from error
+                raise DataError(f"{path} cannot be unpacked: {brief_reason(error)}") from error
             if empty and chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise DataError(f"{path} is UTF-16 text; expected UTF-8; save it again as UTF-8")
             empty = empty and not chunk.strip()
@@ -339,7 +289,3 @@ def _delimiter(path: Path, header: str) -> str:
     if usual in bare:
         return usual
     return next((other for other in (";", "\t", "|", ",") if other in bare), usual)
-
-
-def _brief(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:300]
