@@ -219,7 +219,7 @@ def test_a_header_that_makes_no_sense_is_one_sentence(change: Any, tmp_path: Pat
 def test_records_that_make_no_sense_are_one_sentence(tmp_path: Path) -> None:
     ledger = studied(tmp_path, Dice(), 2, size=2)
     ledger._storage.set_trial_user_attr(ledger._storage.create_new_trial(ledger._study), "gpcn_number", 2)
-    with pytest.raises(CheckpointError, match="configuration 2 of the study in .* is damaged: 'generation' is missing"):
+    with pytest.raises(CheckpointError, match="configuration 2 of the study in .* is damaged: generation is missing"):
         Ledger.read(tmp_path)
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 from optuna.exceptions import DuplicatedStudyError
 from optuna.storages import BaseStorage
@@ -20,9 +21,9 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from gpcn.errors import CheckpointError, ConfigError, GpcnError, Option
-from gpcn.files.schema import count, number, optional
 from gpcn.files.sealed import write_sealed
 from gpcn.records import layout
+from gpcn.records.reading import Count, Number, decode
 from gpcn.training.runs.folders import with_paths_beside
 from gpcn.tuning.lease import Lease, leased_study
 from gpcn.tuning.outcomes import checked_outcome, outcome_with_checksum
@@ -190,14 +191,21 @@ class Ledger:
             self.trials.append(trial)
 
     def _trial(self, frozen: FrozenTrial) -> Trial:
-        attributes, reached = frozen.user_attrs, frozen.intermediate_values
-        count()(attributes["generation"], "its generation")
+        reached = frozen.intermediate_values
+        score = reached[max(reached)] if reached else None
+        record = decode({**frozen.user_attrs, "score": score}, TrialRecord)
         config = self.space.config(frozen.params, seed=self.seed)
-        trial = Trial(frozen.user_attrs["gpcn_number"], attributes["generation"], dict(frozen.params), config)
+        trial = Trial(record.gpcn_number, record.generation, dict(frozen.params), config, value=record.score)
         trial.metric = self.metric
-        for key, stored in attributes.items():
+        for key, stored in frozen.user_attrs.items():
             if key.startswith(EVALUATION):
                 trial.outcomes[key] = checked_outcome(stored, f"its {key}")
-        trial.value = reached[max(reached)] if reached else None
-        optional(number())(trial.value, "its score")
         return trial
+
+
+class TrialRecord(Struct, frozen=True):
+    """What the storage keeps of a configuration beside its point and its evaluations."""
+
+    gpcn_number: Count
+    generation: Count
+    score: Number | None

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpcn.files.schema import Check, count, fields, number, optional, record, text
+from msgspec import Struct
+
 from gpcn.files.sealed import SEAL, content_digest
-from gpcn.training.loop import RULES
+from gpcn.records.reading import Count, Number, Seconds, decode
 from gpcn.tuning.tasks import Outcome
 
-FAILED: Check = fields({"failed": text, "seconds": number(0)})
-SCORED: Check = fields(
-    {
-        **dict.fromkeys(RULES, number()),
-        "test": fields(dict.fromkeys(RULES, optional(number()))),
-        "epochs": count(),
-        "seconds": number(0),
-    }
-)
+
+class RuleScores(Struct, frozen=True):
+    """Scores of test nodes at the epochs that each rule chose."""
+
+    loss: Number | None
+    metric: Number | None
+
+
+class ScoredOutcome(Struct, frozen=True):
+    """An evaluation that came to its end: validation scores by rule, and how long it trained."""
+
+    loss: Number
+    metric: Number
+    test: RuleScores
+    epochs: Count
+    seconds: Seconds
+
+
+class FailedOutcome(Struct, frozen=True):
+    """An evaluation that failed, and why."""
+
+    failed: str
+    seconds: Seconds
 
 
 def outcome_with_checksum(outcome: Outcome) -> dict[str, Any]:
@@ -27,9 +42,11 @@ def outcome_with_checksum(outcome: Outcome) -> dict[str, Any]:
 
 def checked_outcome(stored: Any, where: str) -> Outcome:
     """Return what was written down; `ValueError` where it was altered since."""
-    record(stored, where)
-    outcome = {name: value for name, value in stored.items() if name != SEAL}
-    (FAILED if "failed" in outcome else SCORED)(outcome, where)
+    try:
+        outcome = {name: value for name, value in decode(stored, dict[str, Any]).items() if name != SEAL}
+        decode(outcome, FailedOutcome if "failed" in outcome else ScoredOutcome)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
     if stored.get(SEAL) != content_digest(outcome):
         raise ValueError(f"{where} does not have its checksum, so it was altered")
     return outcome
