@@ -17,7 +17,7 @@ from rich.console import Console
 from gpcn.cli.inspect import print_inspection
 from gpcn.data.benchmarks import catalog
 from gpcn.data.benchmarks.loading import is_available, load_dataset
-from gpcn.inspection import inspect
+from gpcn.inspection import Inspection, inspect
 from gpcn.paper import rows
 from gpcn.paper.results_page import page
 
@@ -34,7 +34,7 @@ AGREEMENT = {
     "adjusted_homophily": "adjusted",
     "label_informativeness": "label inf.",
 }
-Facts = dict[str, dict[str, Any]]
+Facts = dict[str, Inspection]
 SHOWN = (
     ("squirrel", "gpcn"),
     ("squirrel", "gpcn-link"),
@@ -57,7 +57,9 @@ def dataset_table(facts: Facts) -> str:
     lines.append("| --- |" + " ---: |" * (len(columns) + 1))
     for name, statistics in facts.items():
         lines.append(
-            f"| {name} | " + " | ".join(_cell(statistics[key]) for key in columns) + f" | {_leak(statistics):.0%} |"
+            f"| {name} | "
+            + " | ".join(_cell(getattr(statistics, key)) for key in columns)
+            + f" | {_leak(statistics):.0%} |"
         )
     return "\n".join(lines)
 
@@ -80,11 +82,9 @@ def measured_table(facts: Facts) -> str:
     lines = ["| dataset | " + " | ".join(AGREEMENT.values()) + " | self-loops | first split | duplicates |"]
     lines.append("| --- |" + " ---: |" * (len(AGREEMENT) + 3))
     for name, statistics in facts.items():
-        agreement = " | ".join(_cell(statistics[key]) for key in AGREEMENT)
-        first = " / ".join(_cell(size) for size in statistics["split_sizes"][0].values())
-        lines.append(
-            f"| {name} | {agreement} | {_cell(statistics['self_loops'])} | {first} | {_leak(statistics):.0%} |"
-        )
+        agreement = " | ".join(_cell(getattr(statistics, key)) for key in AGREEMENT)
+        first = " / ".join(_cell(size) for size in statistics.split_sizes[0].values())
+        lines.append(f"| {name} | {agreement} | {_cell(statistics.self_loops)} | {first} | {_leak(statistics):.0%} |")
     return "\n".join(lines)
 
 
@@ -93,7 +93,7 @@ def dataset_notes(facts: Facts) -> str:
     lines = ["| dataset | what to know | source |", "| --- | --- | --- |"]
     licences: dict[str, list[str]] = {}
     for entry in map(catalog.entry, catalog.names()):
-        warnings = facts.get(entry.name, {}).get("warnings", ())
+        warnings = facts[entry.name].warnings if entry.name in facts else ()
         remarks = [entry.note, *(f"`gpcn inspect`: {warning}" for warning in warnings)]
         lines.append(f"| {entry.name} | {'<br>'.join(filter(None, remarks)) or '–'} | {entry.citation} |")
         licences.setdefault(entry.licence, []).append(entry.name)
@@ -105,9 +105,9 @@ def _cell(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 
-def _leak(facts: dict[str, Any]) -> float:
+def _leak(facts: Inspection) -> float:
     """The share of test nodes with a duplicate in train, mean over splits."""
-    pairs = zip(facts["train_test_duplicates_per_split"], facts["split_sizes"], strict=True)
+    pairs = zip(facts.train_test_duplicates_per_split, facts.split_sizes, strict=True)
     shares = [leak / sizes["test"] for leak, sizes in pairs]
     return float(sum(shares) / len(shares))
 

@@ -24,7 +24,7 @@ ALLOWED = {  # room -> rooms of the package it may import
     "splits": CORE,
     "homophily": CORE,
     "health": CORE,
-    "inspection": CORE | {"homophily", "health"},
+    "inspection": CORE | {"preparation", "homophily", "health"},
     "data": CORE | {"data", "preparation", "splits"},
     "nn": {"errors", "utils", "graph", "nn"},
     "exec": {"errors", "utils", "exec"},

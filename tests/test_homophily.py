@@ -99,10 +99,10 @@ def test_a_hint_names_the_setting_where_one_direction_tells_more() -> None:
     assert inward.outward.information == pytest.approx(outward.inward.information)
     assert "direction=in, or the model multi-gpcn" in str(homophily.direction_hint(inward))
     assert "direction=out, the default" in str(homophily.direction_hint(outward))
-    facts = inspect(graph)["directions"]
-    assert facts["in"]["label_informativeness"] == inward.inward.label_informativeness
-    assert facts["hint"] == homophily.direction_hint(inward)
-    assert inspect(graph.symmetrized())["directions"] is None
+    facts = inspect(graph).directions
+    assert facts.inward.label_informativeness == inward.inward.label_informativeness
+    assert facts.hint == homophily.direction_hint(inward)
+    assert inspect(graph.symmetrized()).directions is None
 
 
 def test_directions_of_nothing_are_undefined() -> None:
@@ -162,10 +162,10 @@ def test_shuffled_labels_get_no_verdict_of_a_pattern(
     graph = Graph.from_edges(ends, num_nodes=nodes, features=np.zeros((nodes, 1)), labels=labels)
     graph = graph if directed else graph.symmetrized()
     facts = inspect(graph)
-    assert "in a pattern" not in facts["verdict"]
-    above = facts["label_informativeness_above_chance"]
-    assert above["low"] <= 0 <= above["high"]
-    assert abs(above["value"]) < 0.1
+    assert "in a pattern" not in facts.verdict
+    above = facts.label_informativeness_above_chance
+    assert above.low <= 0 <= above.high
+    assert abs(above.value) < 0.1
 
 
 def test_what_is_above_chance_is_what_is_above_many_shuffles() -> None:
@@ -182,7 +182,7 @@ def test_what_is_above_chance_is_what_is_above_many_shuffles() -> None:
     assert above.high - above.low == pytest.approx(6 * np.std(shuffled) / (1 - np.mean(shuffled)), rel=0.2)
     assert above.low > 0
     assert above == homophily.above_chance(graph)
-    assert "in a pattern" in inspect(graph)["verdict"]
+    assert "in a pattern" in inspect(graph).verdict
 
 
 VERDICTS = {"texas": "in a pattern", "wisconsin": "in a pattern", "cora": "mostly agree", "film": "say little"}
@@ -191,4 +191,4 @@ VERDICTS = {"texas": "in a pattern", "wisconsin": "in a pattern", "cora": "mostl
 @pytest.mark.mirror
 @pytest.mark.parametrize("name", VERDICTS)
 def test_published_graphs_keep_their_verdicts(name: str, load_dataset) -> None:
-    assert VERDICTS[name] in inspect(load_dataset(name))["verdict"]
+    assert VERDICTS[name] in inspect(load_dataset(name)).verdict

@@ -280,10 +280,10 @@ def test_dates_of_which_two_orders_fit_do_not_follow_other_formats() -> None:
 def test_that_two_orders_fit_is_said_and_kept() -> None:
     table = {"opened": pa.array(["03/04/2024", "06/09/2024"])}
     fitted = Preparation.fit(table, declared={})
-    assert "read as %d/%m/%Y, though %m/%d/%Y fits too" in fitted.describe()[0]["encoded"]
+    assert "read as %d/%m/%Y, though %m/%d/%Y fits too" in fitted.describe()[0].encoded
     assert restored(fitted) == fitted
     settled = Preparation.fit({"opened": pa.array(["03/04/2024", "31/09/2024", "30/09/2024"][::2])}, declared={})
-    assert settled.describe()[0]["encoded"].endswith("read as %d/%m/%Y")
+    assert settled.describe()[0].encoded.endswith("read as %d/%m/%Y")
 
 
 def test_strange_years_of_new_tables_are_refused_unless_the_user_said_date() -> None:

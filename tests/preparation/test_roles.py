@@ -15,6 +15,7 @@ from gpcn import Columns, ConfigError, DataError
 from gpcn.preparation import date_texts, roles, values
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import MisfitError
+from gpcn.records.reading import encode
 
 WORDS = "the river of light runs under many old bridges before it reaches our small quiet harbour".split()
 RNG = np.random.default_rng(0)
@@ -351,7 +352,7 @@ def test_a_column_without_numbers_is_no_part_of_a_bag_of_words() -> None:
 def test_every_column_says_its_role_its_reason_and_what_is_missing() -> None:
     table = {"age": pa.array([30, None, 41, 52]), "version": texts("2.1a", "2.1a", "2.1a", "2.1a")}
     first, second = Preparation.fit(table, declared={}).describe()
-    assert first == {
+    assert encode(first) == {
         "column": "age",
         "role": "number",
         "encoded": "tails tamed (asinh), then scaled; missing → median + indicator",
@@ -359,5 +360,5 @@ def test_every_column_says_its_role_its_reason_and_what_is_missing() -> None:
         "missing": 0.25,
         "reason": "",
     }
-    assert (second["role"], second["encoded"], second["features"]) == ("constant", "left out", 0)
-    assert second["reason"] == "every value is the same"
+    assert (second.role, second.encoded, second.features) == ("constant", "left out", 0)
+    assert second.reason == "every value is the same"

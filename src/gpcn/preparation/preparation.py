@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
+from msgspec import Struct
 
 from gpcn.errors import DataError
 from gpcn.preparation import encoders, roles, values
@@ -26,6 +27,17 @@ FORMAT = 1
 COUNTS_FROM = 16  # so many columns of small counts are a bag of words and stay as they are; fewer are numbers
 BAG_FROM = 32  # so many columns of 0 and 1, or of counts, are a bag of words: no column of it is left out
 Block: TypeAlias = npt.NDArray[np.float32] | sp.csr_array
+
+
+class ColumnAccount(Struct, frozen=True):
+    """What a column is, how it is encoded in how many features, its share of missing values, and why."""
+
+    column: str
+    role: str
+    encoded: str
+    features: int
+    missing: float
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -43,16 +55,10 @@ class PreparedColumn:
         """Whether the user named the role."""
         return self.reason == AS_SAID
 
-    def describe(self) -> dict[str, Any]:
-        """A row for people and JSON."""
-        return {
-            "column": self.name,
-            "role": self.role,
-            "encoded": self.encoder.how if self.encoder else "left out",
-            "features": len(self.encoder.names) if self.encoder else 0,
-            "missing": round(self.missing, 4),
-            "reason": self.reason,
-        }
+    def describe(self) -> ColumnAccount:
+        """Return a row for people and JSON."""
+        how, width = (self.encoder.how, len(self.encoder.names)) if self.encoder else ("left out", 0)
+        return ColumnAccount(self.name, self.role, how, width, round(self.missing, 4), self.reason)
 
 
 class Preparation:
@@ -124,7 +130,7 @@ class Preparation:
             )
         return _joined(blocks, rows), notes
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> list[ColumnAccount]:
         """A row per column."""
         return [column.describe() for column in self.columns]
 

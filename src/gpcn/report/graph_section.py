@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from gpcn.graph import Graph
-from gpcn.inspection import inspect, split_sizes_text
+from gpcn.inspection import Inspection, inspect, split_sizes_text
 from gpcn.report.figures import Figure, category_axis, chart_height, heat_map, largest_classes
 from gpcn.report.graph_picture import graph_picture
 from gpcn.report.materials import GraphMaterial
@@ -35,13 +34,13 @@ def graph_section(material: GraphMaterial) -> Markup:
     graph, facts = material.graph, inspect(material.graph)
     measures = Table(
         ("measure", "value", "what it says"),
-        [[Cell(name), number_cell(facts[key]), Cell(meaning)] for name, key, meaning in MEASURES]
+        [[Cell(name), number_cell(getattr(facts, key)), Cell(meaning)] for name, key, meaning in MEASURES]
         + _above_chance(facts)
         + _directions(facts),
         numeric=frozenset({"value"}),
     )
     figures = [_classes(facts), _degrees(graph)]
-    if facts["classes"] > 1:
+    if facts.classes > 1:
         figures.insert(1, _compatibility(facts))
     drawn = [graph_picture(graph)] if material.names_nodes else []
     return render_template(
@@ -49,43 +48,44 @@ def graph_section(material: GraphMaterial) -> Markup:
     )
 
 
-def _above_chance(facts: dict[str, Any]) -> list[list[Cell]]:
+def _above_chance(facts: Inspection) -> list[list[Cell]]:
     """A row on the label informativeness that shuffled labels do not have."""
-    above = facts["label_informativeness_above_chance"]
+    above = facts.label_informativeness_above_chance
     if above is None:
         return []
-    meaning = f"the same beyond that of shuffled labels; chance moves it from {above['low']:.3f} to {above['high']:.3f}"
-    return [[Cell("label informativeness above chance"), number_cell(above["value"]), Cell(meaning)]]
+    meaning = f"the same beyond that of shuffled labels; chance moves it from {above.low:.3f} to {above.high:.3f}"
+    return [[Cell("label informativeness above chance"), number_cell(above.value), Cell(meaning)]]
 
 
-def _directions(facts: dict[str, Any]) -> list[list[Cell]]:
+def _directions(facts: Inspection) -> list[list[Cell]]:
     """Rows on what each direction of the links tells."""
-    if facts["directions"] is None:
+    if facts.directions is None:
         return []
+    ways = (("out", facts.directions.outward), ("in", facts.directions.inward))
     return [
-        [Cell(f"{name}, {of} neighbours"), number_cell(facts["directions"][of][key]), Cell(meaning)]
-        for of in ("out", "in")
+        [Cell(f"{name}, {of} neighbours"), number_cell(getattr(seen, key)), Cell(meaning)]
+        for of, seen in ways
         for name, key, meaning in OF_A_DIRECTION
     ]
 
 
-def _tiles(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
-    kind = ("directed" if facts["directed"] else "undirected") + (", weighted" if facts["weighted"] else "")
-    unlabelled = f"{facts['unlabelled']:,} without a label" if facts["unlabelled"] else "all with a label"
-    first = f"{split_sizes_text(facts['split_sizes'][0])} nodes" if facts["splits"] else "none"
+def _tiles(facts: Inspection) -> list[tuple[str, str, str]]:
+    kind = ("directed" if facts.directed else "undirected") + (", weighted" if facts.weighted else "")
+    unlabelled = f"{facts.unlabelled:,} without a label" if facts.unlabelled else "all with a label"
+    first = f"{split_sizes_text(facts.split_sizes[0])} nodes" if facts.splits else "none"
     return [
-        ("nodes", f"{facts['nodes']:,}", unlabelled),
-        ("edges", f"{facts['edges']:,}", kind),
-        ("features", f"{facts['features']:,}", f"stored {facts['features_stored']}"),
-        ("classes", f"{facts['classes']:,}", f"judged by {facts['metric'].replace('_', ' ')}"),
-        ("degree", f"{facts['degree']['mean']:.1f}", f"median {facts['degree']['median']:g}, largest "
-         f"{facts['degree']['max']:,}"),
-        ("splits", f"{facts['splits']:,}", first),
+        ("nodes", f"{facts.nodes:,}", unlabelled),
+        ("edges", f"{facts.edges:,}", kind),
+        ("features", f"{facts.features:,}", f"stored {facts.features_stored}"),
+        ("classes", f"{facts.classes:,}", f"judged by {facts.metric.replace('_', ' ')}"),
+        ("degree", f"{facts.degree.mean:.1f}", f"median {facts.degree.median:g}, largest "
+         f"{facts.degree.max:,}"),
+        ("splits", f"{facts.splits:,}", first),
     ]  # fmt: skip
 
 
-def _classes(facts: dict[str, Any]) -> Figure:
-    names, counts = list(facts["class_counts"]), list(facts["class_counts"].values())
+def _classes(facts: Inspection) -> Figure:
+    names, counts = list(facts.class_counts), list(facts.class_counts.values())
     total = sum(counts) or 1
     shares = [f"{count:,} ({count / total:.0%})" for count in counts]
     bars = {
@@ -108,10 +108,10 @@ def _classes(facts: dict[str, Any]) -> Figure:
     )
 
 
-def _compatibility(facts: dict[str, Any]) -> Figure:
-    chosen, limited = largest_classes(list(facts["class_counts"].values()))
-    names = [name for number_, name in enumerate(facts["class_counts"]) if number_ in set(chosen)]
-    shares = [[facts["compatibility"][row][column] for column in chosen] for row in chosen]
+def _compatibility(facts: Inspection) -> Figure:
+    chosen, limited = largest_classes(list(facts.class_counts.values()))
+    names = [name for number_, name in enumerate(facts.class_counts) if number_ in set(chosen)]
+    shares = [[facts.compatibility[row][column] for column in chosen] for row in chosen]
     written = [[f"{value:.2f}" for value in row] for row in shares]
     hover = "of the edges of {0}, {2} go to {1}"
     data, layout = heat_map(shares, names, names, written=written, hover=hover, down="from class", across="to class")
