@@ -6,9 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from gpcn import Graph, save, synthesize
 from tests.graphs import make_graph
+
+settings.register_profile("gpcn", deadline=None)  # a machine with much to do is no failure
+settings.load_profile("gpcn")
 
 HERE = Path(__file__).resolve()
 MIRROR = Path(os.environ.get("GPCN_MIRROR") or HERE.parents[2] / "shared" / "data").resolve()
