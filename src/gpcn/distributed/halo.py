@@ -25,7 +25,7 @@ Offsets = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Exchange:
-    """Which rows travel before a product.
+    """The rows that travel before a product.
 
     Args:
         workers: between whom.
@@ -39,7 +39,7 @@ class Exchange:
 
     @classmethod
     def plan(cls, workers: TorchWorkerGroup, offsets: Offsets, columns: npt.NDArray[np.int64]) -> Exchange:
-        """For a matrix that links to `columns`, sorted nodes of other workers; all workers plan together."""
+        """Return that of a matrix that links to `columns`, sorted nodes of other workers; all workers plan together."""
         bounds = np.searchsorted(columns, offsets)
         wanted = [torch.from_numpy(columns[bounds[q] : bounds[q + 1]] - offsets[q]) for q in range(workers.size)]
         counts = workers.gather_integers([rows.numel() for rows in wanted])
@@ -49,13 +49,13 @@ class Exchange:
         return cls(workers, tuple(outgoing), tuple(rows.numel() for rows in wanted))
 
     def begin(self, dense: Tensor) -> tuple[Tensor, list[Any]]:
-        """The buffer into which rows arrive, and what to wait for before reading it."""
+        """Return the buffer into which rows arrive, and what to wait for before reading it."""
         arriving = dense.new_empty(sum(self.incoming), dense.shape[1])
         sent = [dense[rows] for rows in self.outgoing]
         return arriving, self.workers.begin_exchange(sent, torch.split(arriving, list(self.incoming)))
 
     def __call__(self, dense: Tensor) -> Tensor:
-        """The rows that other workers have."""
+        """Return the rows that other workers have."""
         arriving, messages = self.begin(dense)
         for message in messages:
             message.wait()
@@ -98,7 +98,7 @@ class RowBlocks:
 
     @classmethod
     def of(cls, rows: sp.csr_array, workers: TorchWorkerGroup, offsets: Offsets) -> RowBlocks:
-        """`rows` `[rows here, N]`; all workers do this together."""
+        """Return the blocks of `rows` `[rows here, N]`; all workers do this together."""
         start, stop = int(offsets[workers.rank]), int(offsets[workers.rank + 1])
         rows.sort_indices()
         linked = np.zeros(rows.shape[1], dtype=np.bool_)
@@ -110,7 +110,7 @@ class RowBlocks:
         return cls(local, halo, Exchange.plan(workers, offsets, columns))
 
     def scaled(self, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None) -> RowBlocks:
-        """Rows times `left`, columns times `right`, both given for the nodes here; columns and rows are shared."""
+        """Return rows times `left`, columns times `right`, given for the nodes here; positions are shared."""
         elsewhere = None
         if right is not None:
             elsewhere = self.exchange(torch.from_numpy(right).unsqueeze(1)).squeeze(1).numpy()
@@ -118,7 +118,7 @@ class RowBlocks:
         return RowBlocks(*blocks, self.exchange)
 
     def sums(self) -> npt.NDArray[np.float64]:
-        """Of each row."""
+        """Return the sum of each row."""
         return np.asarray(self.local.sum(axis=1) + self.halo.sum(axis=1), dtype=np.float64).ravel()
 
     def matrix(self, dtype: torch.dtype) -> HaloMatrix:
@@ -130,7 +130,7 @@ class RowBlocks:
 def _scaled(
     block: sp.csr_array, left: npt.NDArray[np.float64] | None, right: npt.NDArray[np.float64] | None
 ) -> sp.csr_array:
-    """New values over the same positions."""
+    """Return new values over the same positions."""
     if left is None and right is None:
         return block
     data = block.data.astype(np.float64)

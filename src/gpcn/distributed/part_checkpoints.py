@@ -69,7 +69,7 @@ class PartCheckpoints(Checkpoints):
             checkpoint.remove(self.part_folder, name)
 
     def _header(self, name: str) -> dict[str, Any] | None:
-        """What is stored under `name`; what a kill has damaged counts as absent, the other one is there."""
+        """Return the metadata stored under `name`; a checkpoint that a kill has damaged counts as absent."""
         try:
             return checkpoint.load_metadata(self.part_folder, name, self.key)
         except CheckpointError:

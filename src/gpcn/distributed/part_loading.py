@@ -38,7 +38,7 @@ def load_part(
 def build_part_problem(
     data: PartData, manifest: Manifest, config: TrainConfig, workers: TorchWorkerGroup, dtype: torch.dtype
 ) -> PartProblem:
-    """What training needs of a part."""
+    """Return the problem that training has in a part."""
     about = manifest.graph
     graph = PartGraph(
         name=about.name,

@@ -22,7 +22,7 @@ from gpcn.training.problem import Problem
 
 @dataclass(frozen=True)
 class PartGraph:
-    """What training asks of a graph besides its tensors; `num_nodes` are those here."""
+    """The facts of a graph that training asks for besides its tensors; `num_nodes` are those here."""
 
     name: str
     num_nodes: int

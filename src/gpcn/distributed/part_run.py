@@ -44,12 +44,12 @@ def open_or_create_part_run(path: Path, shards: str | Path, manifest: Manifest, 
 
 
 def part_key(run: Run, number: int, part: int) -> str:
-    """Whom the files of a part of split `number` belong to."""
+    """Return the identity that the files of a part of split `number` carry."""
     return f"{run.key(number)}|{run.graph.parts}|{part}"
 
 
 def split_part_folder(run: Run, number: int, part: int) -> Path:
-    """Where a worker keeps what belongs to it."""
+    """Return the folder of one worker's files of a split."""
     return part_folder(run.folder(number), part)
 
 

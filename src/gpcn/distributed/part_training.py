@@ -1,4 +1,4 @@
-"""What one worker does: load its part, train with the others, keep what belongs to it."""
+"""The work of one worker: load its part, train with the others, keep what belongs to it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class RunFiles:
         """Let all processes see what was written to `under` in `folder`."""
 
     def ray_storage(self) -> dict[str, Any]:
-        """Where Ray Train may keep notes while it runs, as arguments of its `RunConfig`."""
+        """Return a place for Ray Train's notes while it runs, as arguments of its `RunConfig`."""
         return {"storage_path": str(self.folder / ".ray")}
 
     def remove_ray_storage(self) -> None:

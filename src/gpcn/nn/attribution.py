@@ -36,7 +36,7 @@ MOST_ENTRIES = 1 << 22  # products of a gradient with a row of W_0 that are made
 
 @dataclass(frozen=True)
 class Attribution:
-    """What reaches one combination of logits through one part.
+    """The shares that reach one combination of logits through one part.
 
     Args:
         part: as `decomposition.parts` names it.

@@ -1,4 +1,4 @@
-"""What is linear after its feature layers: a polynomial of each operator of a bank, and terms learned from links."""
+"""Models that are linear after their feature layers: a polynomial per operator of a bank, terms learned from links."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class BankModel(NodeClassifier):
         return banks.part_names(self.bank, self.layers)
 
     def link_names(self) -> list[str]:
-        """The name of each operator's link term."""
+        """Return the name of each operator's link term."""
         if self.link_bank == (banks.PAPER_OPERATOR,):
             return ["links"]
         return [f"links {operator.title}" for operator in self.link_bank]
@@ -128,7 +128,7 @@ class BankModel(NodeClassifier):
         return polynomial.collapsed_polynomial(bound.operators, self.depths, hidden, terms.weight, terms.bias, links)
 
     def hidden(self, x: Features, bound: BoundOperators) -> Tensor:
-        """`X_T` `[N, h]`, what the polynomial is applied to."""
+        """Return `X_T` `[N, h]`, which the polynomial is applied to."""
         result: Tensor = self.features(x)
         return result
 
@@ -169,7 +169,7 @@ class BankModel(NodeClassifier):
         )
 
     def order_for(self, operators: Operators, nodes: int, width: int) -> Order:
-        """How the polynomial of `X_T` `[nodes, width]` is evaluated."""
+        """Return the order in which the polynomial of `X_T` `[nodes, width]` is evaluated."""
         if self.order != "auto":
             return self.order
         entries = [operator.nnz for operator in operators]

@@ -1,4 +1,4 @@
-"""What all models share: what they accept as input, and what can be asked of them."""
+"""The seam of all models: the inputs that they accept, and the questions that they answer."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class NodeClassifier(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         first = _first_parameter(self)
         return torch.device("cpu") if first is None else first.device
 
@@ -103,7 +103,7 @@ class NodeClassifier(nn.Module):
 
 
 def _first_parameter(module: nn.Module) -> nn.Parameter | None:
-    """What `next(module.parameters())` gives, several times as fast; it is asked in every pass."""
+    """Return `next(module.parameters())`, several times as fast; every pass asks for it."""
     for parameter in module._parameters.values():
         if parameter is not None:
             return parameter
@@ -145,7 +145,7 @@ def inputs_of(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
 ) -> tuple[Features, Adjacency]:
-    """What a model wants of a `Graph`: features (sparse stays sparse) and links, read in that direction."""
+    """Return the features (sparse stays sparse) and links of a `Graph`, read in that direction."""
     links = Adjacency(graph.adjacency, graph.relations, direction=direction)
     return features_as_input(graph.features, dtype, device), links
 

@@ -28,7 +28,7 @@ FEATURES, BIAS = "features", "bias"
 
 @dataclass(frozen=True)
 class Sources:
-    """What each of `nodes` gives to one node through one part: `gives` `[m, C]`."""
+    """The shares of each of `nodes` in one node through one part: `gives` `[m, C]`."""
 
     part: str
     nodes: Tensor
@@ -42,7 +42,7 @@ def can_be_decomposed(kind: type[NodeClassifier], settings: Mapping[str, Any]) -
 
 @torch.no_grad()
 def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Iterator[tuple[str, Tensor]]:
-    """Name and `[N, C]` of each part, one at a time; they add up to `model(x, adjacency)`."""
+    """Yield name and `[N, C]` of each part, one at a time; they add up to `model(x, adjacency)`."""
     model, x = as_decomposable(model), as_features(x)
     bound = model.bind(adjacency, None, x.shape[0])
     terms, names = model.polynomial_terms(), iter(model.part_names())
@@ -64,7 +64,7 @@ def parts(model: NodeClassifier, x: Features, adjacency: AdjacencyLike) -> Itera
 
 @dataclass(frozen=True)
 class Route:
-    """How much of each node reaches some nodes through one part: `weights` `[N]`.
+    """The way of every node to some nodes through one part: `weights` `[N]`.
 
     `power` is the part's index in `PolynomialTerms.weight`, or `link` its index in `PolynomialTerms.links`.
     """
@@ -76,7 +76,7 @@ class Route:
 
 
 def routes_to_nodes(model: BankModel, bound: BoundOperators, nodes: Tensor) -> Iterator[Route]:
-    """The way back from `nodes` `[N, 1]` (one for the node that is explained) through every part but the bias."""
+    """Yield the way back from `nodes` `[N, 1]` (one for the node that is explained) through every part but the bias."""
     names = iter(model.part_names())
     yield Route(next(names), nodes.squeeze(1))
     power = 0
@@ -91,7 +91,7 @@ def routes_to_nodes(model: BankModel, bound: BoundOperators, nodes: Tensor) -> I
 
 @torch.no_grad()
 def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: int) -> Iterator[Sources]:
-    """What every node gives to `node` at each hop and through links; biases come from no node."""
+    """Yield the shares of every node in `node` at each hop and through links; biases come from no node."""
     model, x = as_decomposable(model), as_features(x)
     bound = model.bind(adjacency, None, x.shape[0])
     terms = model.polynomial_terms()
@@ -109,7 +109,7 @@ def sources(model: NodeClassifier, x: Features, adjacency: AdjacencyLike, node: 
 
 
 def as_decomposable(model: NodeClassifier) -> BankModel:
-    """`model`, where its logits are a sum over hops and it is ready to be evaluated."""
+    """Return `model`, where its logits are a sum over hops and it is ready to be evaluated."""
     if not isinstance(model, BankModel) or getattr(model, "blocks", 1) > 1:
         raise ConfigError(f"{type(model).__name__} cannot be decomposed: its logits are not a sum over hops")
     if model.training:

@@ -53,7 +53,7 @@ class ExportableModel(nn.Module):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """What each input is called."""
+        """The name of each input."""
         pairs = [(f"index_{number}", f"values_{number}") for number in range(len(self._wanted))]
         return ("x", *(name for pair in pairs for name in pair))
 

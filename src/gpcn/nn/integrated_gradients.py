@@ -1,4 +1,4 @@
-"""What each input feature gives to a logit of any differentiable model, by integrated gradients.
+"""The share of each input feature in a logit of any differentiable model, by integrated gradients.
 
     share_jf = x_jf ∫_0^1 ∂f(αx)/∂x_jf dα,    Σ_jf share_jf = f(x) - f(0)
 
@@ -86,7 +86,7 @@ def integrated_gradients(
 
 
 def why_no_gradients(kind: type[NodeClassifier]) -> str | None:
-    """Why such a model has no integrated gradients; `None` where it has."""
+    """Return the reason that such a model has no integrated gradients; `None` where it has."""
     if issubclass(kind, SelfFitting):
         return "boosted trees are steps: they have neither a sum over hops nor gradients"
     if issubclass(kind, LabelPropagation):
@@ -95,7 +95,7 @@ def why_no_gradients(kind: type[NodeClassifier]) -> str | None:
 
 
 def _points(steps: int) -> list[tuple[float, float]]:
-    """Where gradients are taken, and how much each counts: Gauss and Legendre's points in `t`, with `α = t³`."""
+    """Return the points of the gradients with their weights: Gauss and Legendre's points in `t`, with `α = t³`."""
     abscissas, weights = np.polynomial.legendre.leggauss(steps)
     t = (abscissas + 1) / 2
     return list(zip((t**3).tolist(), (weights / 2 * 3 * t**2).tolist(), strict=True))

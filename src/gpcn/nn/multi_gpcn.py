@@ -166,7 +166,7 @@ class MultiGPCN(BankModel):
         return self.terms.weight.shape[1]
 
     def hidden(self, x: Features, bound: BoundOperators) -> Tensor:
-        """What the last polynomial is applied to, `[N, h]`."""
+        """Return `[N, h]`, which the last polynomial is applied to."""
         hidden: Tensor = self.features(x)
         if self.degree_terms is not None and bound.degrees is not None:
             hidden = torch.addmm(hidden, bound.degrees, self.degree_terms)
@@ -176,7 +176,7 @@ class MultiGPCN(BankModel):
         return result
 
     def polynomial_terms(self, rows: Tensor | None = None) -> PolynomialTerms:
-        """The terms as they are."""
+        """Return the terms as they are."""
         links: tuple[Tensor, ...] = ()
         if self.link is not None:
             vectors_of_all = self.link if rows is None else self.link[rows]

@@ -1,4 +1,4 @@
-"""What the models of the GPCN family share: feature layers, a polynomial of the adjacency, a term from links."""
+"""The common part of the GPCN family: feature layers, a polynomial of the adjacency, a term from links."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Steps: TypeAlias = Sequence[tuple[float | Tensor, nn.Module]]
 
 
 class PolynomialModel(BankModel):
-    """What the family shares: feature layers, a polynomial of the adjacency, perhaps a term learned from links.
+    """Feature layers, a polynomial of the adjacency, perhaps a term learned from links.
 
     Args:
         in_channels: number of features, `q`.
@@ -145,7 +145,7 @@ class PolynomialModel(BankModel):
         return self.out.weight.shape[1]
 
     def order_for(self, operators: Operators, nodes: int, width: int) -> Order:
-        """As elsewhere, but dropout inside the residual layers cannot be collapsed."""
+        """Return the cheaper order; dropout inside the residual layers cannot be collapsed."""
         if self.training and self.dropout > 0 and self.dropout_mode == "residual":
             if self.order == "collapsed":
                 raise ConfigError("dropout inside the residual layers cannot be collapsed; use order auto or recursive")
@@ -159,7 +159,7 @@ class PolynomialModel(BankModel):
         return polynomial.shared_terms(self._coefficients_of(index), weight, self.out.weight, bias, self.depths[index])
 
     def polynomial_terms(self, rows: Tensor | None = None) -> PolynomialTerms:
-        """What is added up after `X_T`: convolution at its share `μ`, links at theirs."""
+        """Return the terms that are added up after `X_T`: convolution at its share `μ`, links at theirs."""
         terms, bias = self._terms(0)
         if len(self.bank) > 1:
             others = [self._terms(index) for index in range(1, len(self.bank))]

@@ -27,7 +27,7 @@ class Fitting(ABC):
     """A model while it is fitted to one graph. It belongs to one thread."""
 
     rounds: int = 0
-    """How many rounds there were so far."""
+    """The number of rounds so far."""
 
     @abstractmethod
     def advance(self) -> None:
@@ -43,7 +43,7 @@ class Fitting(ABC):
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:
-        """What `restore` continues from."""
+        """Return tensors that `restore` continues from."""
 
     @abstractmethod
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -82,11 +82,11 @@ class SelfFitting(NodeClassifier):
 
     @abstractmethod
     def for_others(self, count: int) -> SelfFitting:
-        """What was fitted, for a graph of `count` other nodes, none of whose labels are known."""
+        """Return the fitted model for a graph of `count` other nodes, none of whose labels are known."""
 
     @property
     def num_learned(self) -> int:
-        """How many numbers were learned, where other models count their parameters."""
+        """The count of learned numbers, where other models count their parameters."""
         return 0
 
 

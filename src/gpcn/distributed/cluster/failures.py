@@ -1,4 +1,4 @@
-"""Why a training on a cluster cannot go on, kept in the memory of the cluster: storage may be what has failed.
+"""The reason that a training on a cluster cannot go on, in the memory of the cluster: storage may be what has failed.
 
 A worker that meets something a user can mend records it; the others, whose messages then fail, read it and end as well,
 and the driver raises it. Without a record, a worker that ends was lost, and Ray starts all again.
@@ -17,17 +17,17 @@ SECONDS = 30.0  # for an answer from the cluster
 
 
 class Failures(Protocol):
-    """Where failures are recorded."""
+    """A record of failures."""
 
     def record(self, rank: int, error: GpcnError) -> None:
         """Keep why worker `rank` cannot go on."""
 
     def first(self) -> GpcnError | None:
-        """Why the training cannot go on, of several workers the first; `None` where nobody recorded anything."""
+        """Return why the training cannot go on, of several workers the first; `None` where nobody recorded anything."""
 
 
 class FailureBoard:
-    """What all workers can reach: an actor of the cluster, on the machine of the driver. It holds plain data."""
+    """An actor of the cluster that all workers can reach, on the machine of the driver. It holds plain data."""
 
     def __init__(self) -> None:
         self._records: dict[int, tuple[str, str]] = {}
@@ -64,7 +64,7 @@ class ClusterFailures:
             self._get(self._actor().record.remote(rank, type(error).__name__, f"{error}"))
 
     def first(self) -> GpcnError | None:
-        """Why the training cannot go on, if somebody recorded it."""
+        """Return why the training cannot go on, if somebody recorded it."""
         with self._lost_cluster():
             record = self._get(self._actor().first.remote())
             return None if record is None else recorded_error(*record)
@@ -81,7 +81,7 @@ class ClusterFailures:
 
 
 def recorded_error(kind: str, sentence: str) -> GpcnError:
-    """The error that was recorded."""
+    """Return the error that was recorded."""
     error_class = getattr(errors, kind, None)
     if isinstance(error_class, type) and issubclass(error_class, GpcnError):
         return error_class(sentence)

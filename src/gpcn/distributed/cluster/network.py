@@ -1,4 +1,4 @@
-"""Which network gloo uses: the one by which Ray reaches a machine.
+"""The network that gloo uses: the one by which Ray reaches a machine.
 
 Left to itself gloo listens at the address that the machine's own name stands for, which is often 127.0.1.1: the workers
 of another machine then wait in vain.
@@ -15,7 +15,7 @@ SIOCGIFADDR = 0x8915  # Linux: the IPv4 address of an interface
 
 
 def use_network_of_ray() -> str | None:
-    """In a worker, before it meets the others: have gloo use the interface that has Ray's address of this machine."""
+    """Have gloo use, in a worker before it meets the others, the interface that has Ray's address of this machine."""
     import ray
 
     if VARIABLE not in os.environ:
@@ -26,7 +26,7 @@ def use_network_of_ray() -> str | None:
 
 
 def interface_of(address: str) -> str | None:
-    """The interface of this machine with an IPv4 address; `None` where there is none, or the system does not say."""
+    """Return the interface of this machine with an IPv4 address; `None` where none is known."""
     try:
         import fcntl
     except ImportError:  # Windows

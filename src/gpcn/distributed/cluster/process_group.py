@@ -1,4 +1,4 @@
-"""How Ray Train makes the process group of its workers: over the network by which Ray reaches their machines."""
+"""The process group of Ray Train's workers, over the network by which Ray reaches their machines."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class _ClusterBackend(TorchConfig().backend_cls):  # type: ignore[misc]
 
 
 class ClusterTorchConfig(TorchConfig):
-    """As Ray Train's, with `use_network_of_ray` before the process group is made."""
+    """Ray Train's own, with `use_network_of_ray` before the process group is made."""
 
     @property
     def backend_cls(self) -> Any:
-        """What sets up the workers."""
+        """The class that sets up the workers."""
         return _ClusterBackend

@@ -1,4 +1,4 @@
-"""How far a training on several workers is: the first worker writes it down, whoever started the training reads it."""
+"""The progress of a training on several workers: written down by the first, read where it was started."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _between(files: RunFiles) -> float:
 
 
 def read_worker_progress(file: Path) -> Progress | None:
-    """What is written there, if it is what was meant."""
+    """Return the progress that is written there, if it is one."""
     try:
         split, epoch, epochs, loss, score = json.loads(file.read_bytes())
         return Progress(int(split), int(epoch), int(epochs), float(loss), float(score))

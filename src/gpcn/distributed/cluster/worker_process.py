@@ -1,4 +1,4 @@
-"""What Ray Train calls in each of its workers, whose process group is there already.
+"""The function that Ray Train calls in each of its workers, whose process group is there already.
 
 What a user can mend (a missing part, full storage, too little memory, a loss that is not finite) is recorded as one
 sentence and ends the training at once; what a lost worker causes is raised, so that Ray starts all workers again.
@@ -28,7 +28,7 @@ from gpcn.nn.engine.memory import memory_limits
 
 PACKAGES = ("gpcn", "torch", "numpy")
 OF_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
-"""What is not over when a worker is started again."""
+"""Errors that are not over when a worker is started again."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class WorkerTask:
 
 
 def package_versions() -> dict[str, str]:
-    """What must be the same on all machines."""
+    """Return the versions that must be the same on all machines."""
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
 
 

@@ -1,4 +1,4 @@
-"""Which worker has which nodes: contiguous ranges with about equally much to multiply."""
+"""The nodes of each worker: contiguous ranges with about equally much to multiply."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Tables:
 
 
 def resolve_columns(tables: Tables) -> Columns:
-    """Which column is what, and whether all of it can be streamed."""
+    """Return the role of each column, after refusing what cannot be streamed."""
     columns = tables.columns.in_edges(shared_column_names(tables.edges), str(tables.edges[0]))
     columns = columns.in_nodes(shared_column_names(tables.nodes), str(tables.nodes[0]))
     dropped = {name for name, role in columns.roles.items() if role == "drop"}
@@ -186,7 +186,7 @@ def streamed_links_are_directed(database: TableDatabase) -> bool:
 
 
 def count_link_entries(database: TableDatabase, directed: bool) -> Any:
-    """What the rows of each node hold."""
+    """Return the number of entries in the rows of each node."""
     nodes = int(database.rows("SELECT count(*) FROM nodes")[0][0])
     counts = np.zeros(nodes, dtype=np.int64)
     for end in ("source", "target") if directed else ("source",):

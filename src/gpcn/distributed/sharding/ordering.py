@@ -41,7 +41,7 @@ class PartOrder:
 
 
 def part_order(graph: Graph, parts: int, order: str) -> PartOrder:
-    """How the nodes of `graph` are cut into `parts`."""
+    """Return the order and ranges by which the nodes of `graph` are cut into `parts`."""
     if order not in get_args(Order):
         raise ConfigError(f"{Option('order')} is {order!r}; expected {' or '.join(get_args(Order))}")
     entries = np.diff(graph.adjacency.indptr).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Where the parts of a graph are written: a folder, or a folder of an object store by way of one on this machine."""
+"""The storage of the parts of a graph: a folder, or a folder of an object store by way of one on this machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PartStorage:
             yield
 
     def finished(self, number: int, owner: str) -> dict[str, str] | None:
-        """The checksums of a part that is there, whole and `owner`'s; `None` where it is to be written."""
+        """Return the checksums of a part that is there, whole and `owner`'s; `None` where it is to be written."""
         return finished_part(part_folder(self.folder, number), owner)
 
     def keep(self, number: int) -> None:
@@ -78,7 +78,7 @@ class RemotePartStorage(PartStorage):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """As of a folder; the lock keeps out processes of this machine alone."""
+        """Keep others out, as of a folder; the lock keeps out processes of this machine alone."""
         self.stored = self.remote.names()
         _refuse_foreign((name.split("/")[0] for name in self.stored), self.remote.url)
         with locked_folder(self.folder):
@@ -89,7 +89,7 @@ class RemotePartStorage(PartStorage):
             (self.folder / layout.MANIFEST).unlink(missing_ok=True)
 
     def finished(self, number: int, owner: str) -> dict[str, str] | None:
-        """As of a folder; storage keeps what it has whole, so that only the names are compared."""
+        """Return the checksums of a part, as of a folder; of what is stored only names are compared."""
         name = part_folder(self.folder, number).name
         shutil.rmtree(self.folder / name, ignore_errors=True)
         if f"{name}/{layout.PART}" not in self.stored:
@@ -109,14 +109,14 @@ class RemotePartStorage(PartStorage):
         shutil.rmtree(self.folder / name)
 
     def finish(self, manifest: Manifest) -> None:
-        """As of a folder."""
+        """Say that the graph is complete, as of a folder."""
         manifest.write(self.folder)
         self.remote.publish(self.folder, layout.MANIFEST)
         self.remote.delete([name for name in self.stored if _is_other(name.split("/")[0], manifest.parts)])
 
 
 def part_storage(out: str | Path) -> PartStorage:
-    """Where the parts of `out` are written, a folder or a URL."""
+    """Return the storage of the parts of `out`, a folder or a URL."""
     url = remote_url(out)
     return PartStorage(Path(out)) if url is None else RemotePartStorage(url)
 

@@ -1,4 +1,4 @@
-"""What a streamed column holds: its different values with how often each occurs, and the role that they suggest.
+"""The content of a streamed column: its different values with how often each occurs, and the role that they suggest.
 
 Roles are guessed by the rules of `gpcn.preparation.roles`, of a column that is never in memory as a whole.
 """

@@ -1,4 +1,4 @@
-"""How columns become features, fitted by DuckDB in a few passes over each, as `Preparation.fit` does from memory."""
+"""The way from columns to features, fitted by DuckDB in a few passes, as `Preparation.fit` does in memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fit_streamed_preparation(
     scale: Scale,
     reading: Mapping[str, Any],
 ) -> Preparation:
-    """What makes features of the columns `names` of the nodes; `declared` are the roles that somebody said."""
+    """Return what makes features of the columns `names` of the nodes; `declared` are the roles that somebody said."""
     types = database.columns("nodes")
     columns = {name: _Column(database, name, declared.get(name), types[name]) for name in names}
     complete = {name for name, column in columns.items() if is_duckdb_number_type(column.kind) and not column.missing}
@@ -72,7 +72,7 @@ class _Column:
             self.guess = guess if role is None else self.guess
 
     def fitted(self, guess: Guess, scale: Scale) -> PreparedColumn:
-        """How it becomes features."""
+        """Return the way from the column to features."""
         encoder = None if guess.role in LEFT_OUT else self._encoder(guess, scale)
         if encoder is not None and not encoder.names:
             return PreparedColumn(self.name, guess.role, "no value occurs twice", self.missing, None)

@@ -59,7 +59,7 @@ class TableDatabase:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """What DuckDB cannot do is said in one sentence."""
+        """Say in one sentence what DuckDB cannot do."""
         try:
             yield
         except self._error as error:

@@ -45,7 +45,7 @@ class Boosting:
 
     @property
     def iterations(self) -> int:
-        """How many there are."""
+        """The number of rounds."""
         return len(self.classifier._predictors)
 
     def trees(self, first: int, last: int) -> Forest:

@@ -34,7 +34,7 @@ class MeanConvolution(nn.Module):
 
 
 class DeepNetwork(NodeClassifier):
-    """What `DeepGCN` and `DeepSAGE` share: everything but the aggregation."""
+    """The common part of `DeepGCN` and `DeepSAGE`: everything but the aggregation."""
 
     aggregation: type[nn.Module]
 

@@ -65,7 +65,7 @@ class Forest:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def problem(self, columns: int | None = None) -> str | None:
-        """What is wrong with the arrays, if anything: such a forest cannot be evaluated."""
+        """Return the fault of the arrays, if there is one: such a forest cannot be evaluated."""
         size = len(self.feature)
         if any(len(array) != size for name, array in self.arrays().items() if name != "roots"):
             return "the arrays of the trees differ in length"

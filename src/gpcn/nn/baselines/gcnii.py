@@ -26,7 +26,7 @@ def identity_strengths(theta: float, layers: int) -> list[float]:
 
 
 class NearIdentityNetwork(NodeClassifier):
-    """What `GCNII` and `AdaGPR` share: `H_0`, and convolutions near the identity that keep a share `α` of it."""
+    """The common part of `GCNII` and `AdaGPR`: `H_0`, and near-identity convolutions that keep a share `α` of it."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class LabelSeeds(NodeClassifier):
 
     @property
     def device(self) -> torch.device:
-        """Where the labels are."""
+        """The device of the labels."""
         return self.seeds.device
 
     def observe(self, labels: Tensor, train: Tensor) -> None:

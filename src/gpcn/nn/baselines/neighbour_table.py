@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Which columns there are; decided by the graph a model is fitted to, and the same for every other graph.
+    """The columns of a table; decided by the graph a model is fitted to, and the same for every other graph.
 
     Args:
         directed: both directions, or one.
@@ -51,7 +51,7 @@ class Layout:
 
     @classmethod
     def of(cls, matrix: sp.csr_array, hops: int = 2, labels: bool = True) -> Layout:
-        """What suits these links."""
+        """Return the layout that suits these links."""
         links = matrix_without_loops(matrix)
         return cls(
             directed=bool((links != links.T).nnz), weighted=bool((links.data != 1).any()), hops=hops, labels=labels

@@ -146,7 +146,7 @@ class Trees(LabelSeeds, SelfFitting):
         return TreeFitting(self, self.table(x, adjacency), nodes, targets, weights, seed, most)
 
     def settings(self, samples: int) -> dict[str, Any]:
-        """What scikit-learn calls them."""
+        """Return the settings under the names that scikit-learn has for them."""
         return {
             "learning_rate": self.learning_rate,
             "max_leaf_nodes": self.max_leaf_nodes,
@@ -155,7 +155,7 @@ class Trees(LabelSeeds, SelfFitting):
         }
 
     def table(self, x: Features, adjacency: AdjacencyLike, edge_weight: Tensor | None = None) -> Array:
-        """What the trees see, `[N, columns]`."""
+        """Return the table that the trees read, `[N, columns]`."""
         check_same_nodes("Trees", len(self.seeds), x.shape[0])
         if x.shape[1] != self.in_channels:
             raise ConfigError(f"there are {x.shape[1]} features; expected {self.in_channels}")
@@ -181,7 +181,7 @@ class Trees(LabelSeeds, SelfFitting):
         return self.logits_of(raw)
 
     def raw_baseline(self, rows: int) -> Array:
-        """What scikit-learn predicts of every row before the first tree, `[rows, K]`."""
+        """Return scikit-learn's prediction of every row before the first tree, `[rows, K]`."""
         return np.repeat(self.baseline.cpu().numpy()[None], rows, axis=0)
 
     def logits_of(self, raw: Array) -> Tensor:

@@ -181,12 +181,12 @@ _adjacency_of_graph: WeakKeyDictionary[Graph, Adjacency] = WeakKeyDictionary()
 
 
 def check_direction(direction: str) -> Direction:
-    """How links are read, checked."""
+    """Return how links are read, checked."""
     return cast(Direction, check_choice("direction", direction, *DIRECTIONS))
 
 
 def links_as_read(matrix: sp.csr_array, direction: Direction) -> sp.csr_array:
-    """The links as node `i` reads them in row `i`; of two that differ in weight, `both` reads the larger."""
+    """Return the links as node `i` reads them in row `i`; of two that differ in weight, `both` reads the larger."""
     if direction == "out":
         return matrix
     return sp.csr_array(matrix.T if direction == "in" else matrix.maximum(matrix.T))

@@ -78,7 +78,7 @@ Bank = tuple[OperatorSpec, ...]
 
 
 def parse(text: str) -> Bank:
-    """The operators that `text` names; a `ConfigError` says what may stand there."""
+    """Return the operators that `text` names; a `ConfigError` says what may stand there."""
     names = [name.strip() for name in BANKS.get(text, text).split(",")]
     bank = tuple(_operator(name) for name in names)
     if len(set(bank)) != len(bank):
@@ -105,12 +105,12 @@ def resolve(bank: Bank, *, directed: bool = True, relations: Sequence[str] = ())
 
 
 def operator_depths(bank: Bank, layers: int) -> tuple[int, ...]:
-    """The highest power of each operator in a model of `layers`."""
+    """Return the highest power of each operator in a model of `layers`."""
     return tuple(min(layers, operator.power or layers) for operator in bank)
 
 
 def part_names(bank: Bank, layers: int) -> list[str]:
-    """What each power is called, power 0 first: by hop, and by operator where it is not the paper's alone."""
+    """Return the name of each power, power 0 first: by hop, and by operator where it is not the paper's alone."""
     names = ["features"]
     for operator, depth in zip(bank, operator_depths(bank, layers), strict=True):
         prefix = "" if bank == (PAPER_OPERATOR,) else f"{operator.title} "

@@ -28,7 +28,7 @@ PIECE = 1 << 17  # entries; what is drawn and compared for them stays in the cac
 
 
 def check_probability(p: float) -> float:
-    """A dropout probability, checked."""
+    """Return a dropout probability, checked."""
     if not 0 <= p < 1:
         raise ConfigError(f"dropout is {p}; expected a share from 0 to below 1")
     return float(p)
@@ -95,7 +95,7 @@ def _as_integers(x: Tensor) -> NDArray[Any]:
 
 
 def _kept(size: int, p: float) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Which of `size` entries stay, piece by piece: where a piece starts, and its mask, overwritten by the next."""
+    """Yield the start of each piece of `size` entries and the mask of those that stay, overwritten by the next."""
     threshold = _threshold(p)
     source = np.random.SFC64(draw_seed())  # twice as fast as torch's own, and seeded by it
     buffer = np.empty(min(PIECE, size), dtype=np.bool_)

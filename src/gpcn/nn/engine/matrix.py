@@ -93,7 +93,7 @@ class CsrMatrix(Matrix):
 
     @property
     def row_counts(self) -> Tensor:
-        """How many entries each row has, `[rows]`."""
+        """The number of entries of each row, `[rows]`."""
         return self.tensor.crow_indices().diff()
 
     def entries(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Which nodes of its graph a model with a vector per node is called on, where these are not all."""
+"""The nodes of its graph that a model with a vector per node is called on, where these are not all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpcn.errors import ConfigError
 
 
 def check_node_ids(model: str, num_nodes: int, given: int, node_ids: Tensor | None) -> Tensor | None:
-    """The rows of the model's vectors for `given` nodes, on a subgraph those of `node_ids` `[n]`; `None` means all."""
+    """Return the rows of the model's vectors for `given` nodes, on a subgraph `node_ids` `[n]`; `None` means all."""
     if node_ids is None:
         if num_nodes != given:
             raise ConfigError(

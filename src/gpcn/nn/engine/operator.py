@@ -65,12 +65,12 @@ class SparseOperator:
 
     @property
     def device(self) -> torch.device:
-        """Where the entries are."""
+        """The device of the entries."""
         return self.matrix.device
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored."""
+        """The number of entries stored."""
         return self.matrix.nnz
 
     @property

@@ -1,4 +1,4 @@
-"""Where models draw from: PyTorch's global generator, or within `drawing_from` one that nobody else touches.
+"""The source of a model's draws: PyTorch's global generator, or within `drawing_from` one that nobody else touches.
 
 A training has a generator of its own, so that trainings in several threads do not take numbers from each other, and
 whoever calls one finds the global state as it was. A generator seeded alike gives the numbers that `torch.manual_seed`
@@ -57,17 +57,17 @@ def drawing_from(generator: Generator) -> Iterator[None]:
 
 
 def current_generator() -> Generator | None:
-    """What this thread draws from; `None` is PyTorch's global one."""
+    """Return the generator of this thread; `None` is PyTorch's global one."""
     return _generator.get()
 
 
 def draw_seed() -> int:
-    """A number that seeds another generator."""
+    """Return a number that seeds another generator."""
     return int(torch.randint(2**63 - 1, (), generator=_generator.get()))
 
 
 def generator_for_device(device: torch.device) -> Generator:
-    """One for draws on an accelerator, seeded by what this thread draws from."""
+    """Return one for draws on an accelerator, seeded by the generator of this thread."""
     return Generator(device).manual_seed(draw_seed())
 
 
@@ -78,7 +78,7 @@ def uniform_(tensor: Tensor, low: float, high: float) -> Tensor:
 
 
 def whole_graph_size(nodes: int) -> int:
-    """Nodes of the whole graph, where a model is built for `nodes` of it."""
+    """Return the nodes of the whole graph, where a model is built for `nodes` of it."""
     rows = _rows.get()
     return nodes if rows is None else rows.total
 

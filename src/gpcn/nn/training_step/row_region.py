@@ -31,7 +31,7 @@ LARGE, WORTHWHILE_IN_LARGE = 1 << 28, 0.4  # bytes from which on the copies must
 
 @dataclass(frozen=True)
 class Region:
-    """What a pass over some rows needs.
+    """Some rows with everything that a pass over them reads.
 
     Attributes:
         rows: their numbers, `[n]`; `None` where it is all of them.
@@ -52,7 +52,7 @@ class Region:
     positions: Tensor | None = None
 
     def __len__(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return self.x.shape[0]
 
     def size_in_bytes(self) -> int:
@@ -62,7 +62,7 @@ class Region:
         return dense + sum(2 * operator.nnz * (4 + operator.dtype.itemsize) for operator in stored)
 
     def at(self, nodes: Tensor) -> Tensor:
-        """Where `nodes` stand among the rows."""
+        """Return the positions of `nodes` among the rows."""
         return nodes if self.positions is None else self.positions[nodes]
 
     def take(self, values: Tensor, out: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def region_of_all_rows(x: Features, operators: Operators, links: Operators) -> R
 
 
 def region_around(nodes: Tensor, whole_graph: Region, depths: Sequence[int]) -> Region:
-    """What the logits of `nodes` depend on, where that is a part worth cutting out of `whole_graph`."""
+    """Return the rows that the logits of `nodes` depend on, where that is a part worth cutting out of `whole_graph`."""
     inside = rows_within_reach(whole_graph.operators, depths, nodes.numpy(), len(whole_graph))
     if inside.sum() > (WORTHWHILE if whole_graph.size_in_bytes() < LARGE else WORTHWHILE_IN_LARGE) * inside.size:
         return whole_graph
@@ -129,7 +129,7 @@ def stack_regions(first: Region, second: Region, hidden: int) -> Region | None:
 def rows_within_reach(
     operators: Operators, depths: Sequence[int], nodes: npt.NDArray[np.int64], count: int
 ) -> npt.NDArray[np.bool_]:
-    """Which of `count` rows lie within the depth of an operator from `nodes`."""
+    """Return a mask of the `count` rows: those within the depth of an operator from `nodes`."""
     total = np.zeros(count, dtype=np.bool_)
     total[nodes] = True
     start = total.copy()

@@ -23,12 +23,12 @@ class Sizes:
 
     @property
     def powers(self) -> int:
-        """How many terms a logit has: power 0, then those of each operator."""
+        """The number of terms of a logit: power 0, then those of each operator."""
         return 1 + sum(self.depths)
 
 
 class PassMemory:
-    """What a pass forwards over some rows writes.
+    """The memory that a pass forwards over some rows writes.
 
     Attributes:
         hidden: the result of each feature layer, `[n, width]`.
@@ -50,7 +50,7 @@ class PassMemory:
 
 
 class LossMemory:
-    """What the loss of `count` training nodes writes, and the errors of all rows of the step behind it.
+    """The memory that the loss of `count` training nodes writes, and the errors of all rows of the step behind it.
 
     Attributes:
         logits: of the training nodes, then their errors, `[n, C]`.
@@ -107,7 +107,7 @@ class StepPlan:
 def plan_training_step(
     whole_graph: Region, sizes: Sizes, train: Tensor, judged: Tensor | None, drops: bool, like: Tensor
 ) -> StepPlan:
-    """Which rows training computes, and which the nodes judged need, where that is a pass of its own.
+    """Return the rows that training computes, and those that the nodes judged need, where that is a pass of its own.
 
     Args:
         whole_graph: the whole graph.
