@@ -27,7 +27,7 @@ from gpcn.distributed.part_problem import PartGraph, PartProblem
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
 from gpcn.graph import Split
 from gpcn.nn.engine.operator import SparseOperator
-from gpcn.training.problem import Structure
+from gpcn.training.problem import Structure, View
 
 
 def offsets_of(graph: Graph, parts: int) -> Any:
@@ -61,10 +61,11 @@ def part_of(graph: Graph, config: TrainConfig, workers: TorchWorkerGroup) -> Par
         x = torch.tensor(graph.features[start:stop]).to(dtype)
     about = PartGraph(graph.name, int(stop - start), graph.num_features, graph.metric, graph.task)
     labels = torch.tensor(graph.labels[start:stop])
+    view = View(x, links)
     return PartProblem(
         about,
-        x,
-        links,
+        view,
+        view,
         labels,
         torch.device("cpu"),
         Structure.of(graph),

@@ -19,7 +19,7 @@ from gpcn.nn.training_step import row_region
 from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
 from gpcn.nn.training_step.direct_terms import AutogradTerms, FamilyTerms, FreeTerms, terms_rule
 from gpcn.tasks.cross_entropy import CrossEntropyWithError
-from gpcn.training.problem import Problem
+from gpcn.training.problem import Problem, View
 from gpcn.training.trainer import Trainer
 from tests.graphs import typed_graph
 from tests.nn.test_bank import CLASSES, KINDS, OPERATORS, build
@@ -269,7 +269,8 @@ def test_training_is_the_same_either_way(
 
     def trained() -> Trainer:
         problem = Problem.of(graph, config)
-        problem = replace(problem, x=problem.x.to(dtype=torch.float64))
+        view = View(problem.x.to(dtype=torch.float64), problem.adjacency)
+        problem = replace(problem, training=view, evaluation=view)
         trainer = Trainer(problem, config, graph.splits[0], 0)
         trainer.run()
         return trainer

@@ -18,7 +18,7 @@ from gpcn.graph.graph import row_normalized
 from gpcn.nn.base import features_as_input
 from gpcn.tasks.task import task_class
 from gpcn.training.config import TrainConfig
-from gpcn.training.problem import Structure
+from gpcn.training.problem import Structure, View
 
 
 def load_part(
@@ -50,10 +50,11 @@ def build_part_problem(
     offsets = manifest.ranges()
     links = PartAdjacency(data.links, data.relations, workers, offsets, direction=config["direction"])
     features = row_normalized(data.features) if config["normalize_features"] else data.features
+    view = View(features_as_input(features, dtype), links)
     return PartProblem(
         cast(Graph, graph),
-        features_as_input(features, dtype),
-        links,
+        view,
+        view,
         torch.tensor(data.labels),
         torch.device("cpu"),
         Structure(manifest.directed, manifest.relations),

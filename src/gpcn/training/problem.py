@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,16 +33,24 @@ class Structure:
         return cls(bool(directed), tuple(graph.relations))
 
 
+class View(NamedTuple):
+    """Features `[N, q]` and links that a model is given; of the links a direction of reading is chosen."""
+
+    x: Features
+    adjacency: Adjacency
+
+
 @dataclass(frozen=True)
 class Problem:
     """What training needs of a graph; models are built for links of its `structure`.
 
-    `graph` has its links as they are stored, `adjacency` reads them in the direction of the configuration.
+    Weights are learned from what training sees, and judged by what evaluation sees: the same view of one graph, unless
+    somebody hides nodes or links from training. `graph` has its links as they are stored.
     """
 
     graph: Graph
-    x: Features
-    adjacency: Adjacency
+    training: View
+    evaluation: View
     truth: Tensor
     device: torch.device
     structure: Structure
@@ -75,9 +83,24 @@ class Problem:
                 f"leave columns out with {Option('drop')} or {Option('features')}",
             )
         prepared = graph.with_row_normalized_features() if config["normalize_features"] else graph
-        x, adjacency = inputs_of(prepared, direction=config["direction"], device=device, dtype=dtype)
+        view = View(*inputs_of(prepared, direction=config["direction"], device=device, dtype=dtype))
         truth = torch.tensor(graph.target.values, device=device)
-        return cls(prepared, x, adjacency, truth, torch.device(device), structure or Structure.of(graph))
+        return cls(prepared, view, view, truth, torch.device(device), structure or Structure.of(graph))
+
+    @property
+    def x(self) -> Features:
+        """The features that evaluation sees."""
+        return self.evaluation.x
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The links that evaluation sees."""
+        return self.evaluation.adjacency
+
+    @property
+    def has_one_view(self) -> bool:
+        """Whether evaluation sees what training sees."""
+        return self.training is self.evaluation
 
     @property
     def in_parts(self) -> bool:

@@ -47,10 +47,13 @@ class RoundTrainer(TrainingLoop):
         model = problem.build(config)
         if not isinstance(model, SelfFitting):
             raise ConfigError(f"{config.model} does not fit itself; train it with Trainer")
+        if not problem.has_one_view:
+            raise ConfigError(
+                f"{config.model} fits itself to the graph that judges it; hide nothing of it from training"
+            )
         self.model: SelfFitting = model
         self.fitting = model.begin(
-            problem.x,
-            problem.adjacency,
+            *problem.training,
             problem.truth,
             self.train,
             class_weights=self.weights,
@@ -76,7 +79,7 @@ class RoundTrainer(TrainingLoop):
     def best_logits(self, rule: str | None = None) -> Tensor:
         """Logits of all nodes after the best round by `rule`, as which the model is kept from now on."""
         self.fitting.keep(self.best[rule or self.rules[0]].epoch)
-        logits: Tensor = self.model.eval()(self.problem.x, self.problem.adjacency)
+        logits: Tensor = self.model.eval()(*self.problem.evaluation)
         return logits
 
     def state(self) -> tuple[dict[str, Tensor], str]:

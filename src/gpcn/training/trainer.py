@@ -53,7 +53,7 @@ class Trainer(TrainingLoop):
         self.model = problem.build(config, self.random)
         self.model.observe(problem.truth, self.train)
         self.drops = any(float(config.hyperparameters.get(name, 0.0)) > 0 for name in DROPOUTS)
-        self.evaluates_otherwise = _evaluates_otherwise(self.model)
+        self.evaluates_otherwise = _evaluates_otherwise(self.model) or not problem.has_one_view
         self.parameters = list(self.model.parameters())
         self.shared = [
             weight for name, weight in self.model.named_parameters() if name not in self.model.per_node_weights
@@ -79,8 +79,9 @@ class Trainer(TrainingLoop):
 
     def _direct(self, judged: Tensor) -> DirectPass | None:
         """The training pass written out, where that covers the model."""
-        x, adjacency = self.problem.x, self.problem.adjacency
-        if self.problem.in_parts or not can_step_directly(self.model, x, adjacency):
+        x, adjacency = self.problem.training
+        apart = self.problem.in_parts or not self.problem.has_one_view
+        if apart or not can_step_directly(self.model, x, adjacency):
             return None
         like = torch.empty(0, dtype=self.model.dtype)
         loss_with_error = self.task.loss_with_error(self.train_truth, self.weights, like)
@@ -104,10 +105,10 @@ class Trainer(TrainingLoop):
         if self.drops or self.evaluates_otherwise:
             evaluated = self.evaluate()
             self.model.train()
-            logits = self.model(self.problem.x, self.problem.adjacency)
+            logits = self.model(*self.problem.training)
         else:
             self.model.train()
-            logits = self.model(self.problem.x, self.problem.adjacency)
+            logits = self.model(*self.problem.training)
             evaluated = logits.detach()
         loss = self._loss(logits)
         self._judge(loss, evaluated)
@@ -131,7 +132,7 @@ class Trainer(TrainingLoop):
     def evaluate(self) -> Tensor:
         """Logits of all nodes with the weights as they are."""
         self.model.eval()
-        logits: Tensor = self.model(self.problem.x, self.problem.adjacency)
+        logits: Tensor = self.model(*self.problem.evaluation)
         return logits
 
     def best_logits(self, rule: str | None = None) -> Tensor:
