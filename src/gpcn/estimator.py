@@ -288,7 +288,7 @@ class GPCNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model = member.for_others(graph.num_nodes) if unlabelled else member
             model.eval()
             with torch.no_grad():
-                probabilities.append(model(problem.x, problem.adjacency).softmax(dim=1).numpy())
+                probabilities.append(problem.graph.task.activation(model(problem.x, problem.adjacency)).numpy())
         return np.asarray(np.average(probabilities, axis=0, weights=self.member_counts_))
 
     def __sklearn_tags__(self) -> Any:

@@ -16,6 +16,10 @@ ANY_GRAPH = ("gpcn", "generalized-gpcn", "multi-gpcn", "deep-gpcn", "gcn", "mlp"
 THIS_GRAPH = ("gpcn-link", "multi-gpcn-link", "link", "linkx", "label-propagation")
 
 
+def softmax(logits: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(logits, dim=-1)
+
+
 def graph_of(nodes: int, seed: int) -> gpcn.Graph:
     return gpcn.synthesize(nodes=nodes, classes=3, directed=True, splits=1, seed=seed)
 
@@ -38,7 +42,7 @@ def expected(models: list[NodeClassifier], x: torch.Tensor, links: Adjacency) ->
 def test_a_program_gives_the_probabilities_of_the_model(name: str) -> None:
     graph = graph_of(40, 1)
     model, (x, links) = built(name, graph), inputs_of(graph)
-    module = ExportableModel([model], x, links)
+    module = ExportableModel([model], x, links, softmax)
     program = export(module, any_graph=name in ANY_GRAPH)
     file = io.BytesIO()
     torch.export.save(program, file)
@@ -49,7 +53,7 @@ def test_a_program_gives_the_probabilities_of_the_model(name: str) -> None:
     torch.testing.assert_close(loaded(*module.inputs), expected([model], x, links), rtol=1e-4, atol=1e-6)
     if name in ANY_GRAPH:
         other, more = inputs_of(graph_of(55, 2))
-        inputs = ExportableModel([model], other, more).inputs
+        inputs = ExportableModel([model], other, more, softmax).inputs
         torch.testing.assert_close(loaded(*inputs), expected([model], other, more), rtol=1e-4, atol=1e-6)
 
 
@@ -59,7 +63,7 @@ def test_several_models_are_averaged_and_left_as_they_were() -> None:
     models = [built("gpcn", graph), built("gpcn", graph)]
     for parameter in models[1].parameters():
         parameter.data.add_(0.1)
-    module = ExportableModel(models, x, links)
+    module = ExportableModel(models, x, links, softmax)
     torch.testing.assert_close(module(*module.inputs), expected(models, x, links), rtol=1e-4, atol=1e-6)
     assert module.input_names == ("x", "index_0", "values_0")
     assert module.operators == ("symmetric normalization, with self-loops, read out",)
@@ -70,6 +74,6 @@ def test_several_models_are_averaged_and_left_as_they_were() -> None:
 def test_a_model_that_reads_links_otherwise_is_refused() -> None:
     graph = graph_of(30, 1)
     x, links = inputs_of(graph)
-    module = ExportableModel([built("h2gcn", graph)], x, links)
+    module = ExportableModel([built("h2gcn", graph)], x, links, softmax)
     with pytest.raises(ConfigError, match="otherwise than by products"):
         export(module, any_graph=True)

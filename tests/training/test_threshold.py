@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 
 from gpcn import ConfigError, Graph, TrainConfig
 from gpcn.errors import CheckpointError, DataError
+from gpcn.tasks.classification import Classification
 from gpcn.training.predictions.prediction import Predictions, predict
 from gpcn.training.predictions.threshold import (
     best_f1_threshold,
@@ -28,15 +29,17 @@ from tests.graphs import graph_with_rare_fraud
 def predictions(positive: int | None = 1) -> Predictions:
     likely = np.array([0.1, 0.9, 0.3, 0.3, 0.6])
     columns = np.stack([1 - likely, likely], 1)
+    if positive is None:
+        columns = np.stack([1 - likely, np.zeros(5), likely], 1)
+    names = {None: ("fine", "odd", "fraud"), 0: ("fraud", "fine"), 1: ("fine", "fraud")}[positive]
     return Predictions(
         nodes=np.arange(5),
         node_ids=tuple("abcde"),
-        probabilities=columns if positive == 1 else columns[:, ::-1],
-        label_names=("fine", "fraud") if positive == 1 else ("fraud", "fine"),
+        probabilities=columns[:, ::-1] if positive == 0 else columns,
+        task=Classification.of(names, positive),
         new_nodes=0,
         touching_new=0,
         notes=(),
-        positive=positive,
     )
 
 
@@ -124,11 +127,11 @@ def test_f1_needs_a_positive_validation_node() -> None:
 
 
 def test_the_f1_threshold_of_a_run_comes_from_its_validation_nodes(run: Run, graph: Graph) -> None:
-    assert run.positive() == graph.positive == 0
+    assert run.task().positive == graph.positive == 0
     pairs = validation_nodes([run], graph)
     assert [likely.size for likely, _ in pairs] == [split.val.size for split in graph.splits]
     run_predictions = predict(run, graph)
-    assert run_predictions.positive == 0
+    assert run_predictions.task.positive == 0
     decided, about = decide(run_predictions, read_threshold("f1"), pairs)
     threshold, mean = best_f1_threshold(pairs)
     assert (about["threshold"], about["validation_f1"]) == (threshold, mean)

@@ -133,9 +133,9 @@ def _from_graph(
     _use_threads(graph, config)
     problem, parts = Problem.of(graph, config), graph.splits[split]
     trainer = fit(problem, config, parts, split)
-    likely = trainer.best_logits().double().softmax(1).numpy()
+    likely = graph.task.activation(trainer.best_logits().double()).numpy()
     scores = {
-        role: graph.task.score(likely[nodes], graph.labels[nodes], graph.metric)
+        role: graph.task.score(likely[nodes], graph.target.values[nodes], graph.metric)
         for role, nodes in (("train", parts.train), ("test", parts.test))
     }
     sizes = {role: len(getattr(parts, role)) for role in ("train", "test")}

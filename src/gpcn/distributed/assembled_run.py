@@ -55,7 +55,7 @@ def _assemble_split(run: Run, number: int, outcome: SplitRecord) -> Run:
     names = names if order is None else [names[row] for row in order]
     if layout.NODE_IDS not in run.files and any(name != str(position) for position, name in enumerate(names)):
         run = add_node_names(run, names)
-    columns = [f"p_{name}" for name in run.label_names()]
+    columns = run.task().columns(np.empty((0, run.graph.classes)))
     probabilities = np.concatenate([np.stack([table.column(name) for name in columns], axis=1) for table in tables])
     probabilities = probabilities if order is None else probabilities[order]
     write_predictions(folder, probabilities)

@@ -111,13 +111,12 @@ def _train_split(
 
 
 def part_prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Table:
-    """Node, predicted label, a probability per class."""
-    names = run.label_names()
+    """Return node, predicted label, a probability per class."""
+    task = run.task()
     numbers: Any = range(data.start, data.start + len(probabilities)) if data.positions is None else data.positions
     columns: dict[str, Any] = {"node": list(data.node_ids) if data.node_ids is not None else [str(i) for i in numbers]}
-    columns["predicted"] = [names[number] for number in probabilities.argmax(axis=1)]
-    for number, name in enumerate(names):
-        columns[f"p_{name}"] = probabilities[:, number].astype(np.float32)
+    columns["predicted"] = task.answers(probabilities)
+    columns |= task.columns(probabilities.astype(np.float32))
     if data.positions is not None:
         columns[POSITION] = data.positions
     return pa.table(columns)

@@ -97,7 +97,7 @@ def average_member_notes(members: Sequence[Member]) -> list[str]:
 def _probabilities(run: Run, graph: Graph, split: int) -> npt.NDArray[np.float64]:
     fitted = Fitted.of(run, graph, torch.float64)
     logits = fitted.model(split)(fitted.problem.x, fitted.problem.adjacency)
-    return np.asarray(torch.softmax(logits.double(), dim=1).numpy())
+    return np.asarray(run.task().activation(logits.double()).numpy())
 
 
 def _mean(weighted: Sequence[tuple[float, Any]]) -> tuple[float, float]:

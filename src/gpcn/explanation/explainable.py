@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from gpcn.errors import CheckpointError, ConfigError
 from gpcn.nn import decomposition, integrated_gradients, zoo
+from gpcn.tasks.classification import Classification
 from gpcn.training.runs.run import Run
 
 
 def can_be_explained(run: Run) -> bool:
-    """Whether the run's model is one whose logits are a sum over hops."""
+    """Whether the run's model is one whose logits, of classes, are a sum over hops."""
+    if not isinstance(run.task(), Classification):
+        return False
     return decomposition.can_be_decomposed(zoo.specification_of(run.config.model).kind, run.config.hyperparameters)
 
 
@@ -18,6 +21,8 @@ def why_unexplainable(run: Run) -> str | None:
     """Return why predictions of the run can be explained neither exactly nor by gradients; `None` where they can."""
     if can_be_explained(run):
         return None
+    if not isinstance(run.task(), Classification):
+        return f"it was asked for {run.graph.task}, and parts are those of classes"
     return integrated_gradients.why_no_gradients(zoo.specification_of(run.config.model).kind)
 
 

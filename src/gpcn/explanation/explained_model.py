@@ -85,7 +85,7 @@ class ExplainedModel:
 
     def explanation(self, node: int, logits: Tensor, winner: int, runner_up: int, **found: Any) -> Explanation:
         """The account of a node with these `logits` `[C]`: what is common to every method, and what one has `found`."""
-        probabilities, classes = torch.softmax(logits, 0), self.run.label_names()
+        probabilities, classes = self.run.task().activation(logits), self.run.label_names()
         return Explanation(
             run=str(self.run.path),
             model=self.run.config.model,

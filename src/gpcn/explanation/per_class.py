@@ -61,7 +61,7 @@ def explain_class(
     counts = Counter(run.path for run in runs)
     explained = [ExplainedModel.of(run, graph, number) for run in distinct]
     weights = np.array([counts[run.path] for run in distinct]) / len(runs)
-    member_probabilities = [torch.softmax(model.logits(), 1).numpy() for model in explained]
+    member_probabilities = [model.run.task().activation(model.logits()).numpy() for model in explained]
     probabilities = np.average(member_probabilities, axis=0, weights=weights)
     nodes, chosen_by = _nodes_of_class(graph, probabilities, label, name)
     lead = class_lead(label, probabilities.shape[1])

@@ -7,7 +7,7 @@ Which ones is recorded in a call on real links; the module made of it takes thei
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -32,14 +32,22 @@ class ExportableModel(nn.Module):
         models: models that read links alike, such as those of the splits of a run.
         x: features of a graph.
         adjacency: its links.
+        activation: from logits to what is predicted.
 
     Attributes:
         inputs: what `forward` takes, for this graph.
         operators: what each operator is, in words.
     """
 
-    def __init__(self, models: Sequence[NodeClassifier], x: Features, adjacency: Adjacency) -> None:
+    def __init__(
+        self,
+        models: Sequence[NodeClassifier],
+        x: Features,
+        adjacency: Adjacency,
+        activation: Callable[[Tensor], Tensor],
+    ) -> None:
         super().__init__()
+        self.activation = activation
         recorded = _RecordedLinks(adjacency)
         with torch.no_grad():
             for model in models:
@@ -63,7 +71,7 @@ class ExportableModel(nn.Module):
         pairs = zip(operators[::2], operators[1::2], strict=True)
         made = {wanted: edge_operator(*pair, nodes) for wanted, pair in zip(self._wanted, pairs, strict=True)}
         links = _GivenLinks(nodes, self._direction, made)
-        shares = [torch.softmax(model(x, links), dim=1) for model in self.models]
+        shares = [self.activation(model(x, links)) for model in self.models]
         return torch.stack(shares).mean(dim=0)
 
 

@@ -144,7 +144,7 @@ def _notable(notable: bool) -> Cell:
 def _first_nodes(predictions: Predictions) -> Table:
     """The nodes that `gpcn predict --sort` would list first."""
     ranked = predictions.sorted()
-    positive, names = ranked.positive, ranked.label_names
+    positive, names = ranked.task.positive, ranked.label_names
     rows = []
     for node, shares in zip(ranked.node_ids[:MOST_NODES], ranked.probabilities, strict=False):
         chosen = int(shares.argmax()) if positive is None else positive

@@ -45,7 +45,7 @@ def first_look(material: RunMaterial) -> FirstLook | None:
     candidates = np.flatnonzero(np.isfinite(probabilities[:, 0]))
     if not candidates.size:
         return None
-    positive, names = run.positive(), run.label_names()
+    positive, names = run.task().positive, run.label_names()
     chosen = probabilities.argmax(axis=1) if positive is None else np.full(graph.num_nodes, positive)
     likely = probabilities[np.arange(graph.num_nodes), chosen]
     order = candidates[np.argsort(-likely[candidates], kind="stable")][:MOST_NODES]

@@ -41,7 +41,7 @@ def pooled_test_predictions(run: Run, graph: Graph) -> tuple[Floats, npt.NDArray
 def ranking_curves(run: Run, graph: Graph) -> list[Figure]:
     """Of two classes the rarer one, of more the six largest, each against the rest; nothing where only one is there."""
     probabilities, labels = pooled_test_predictions(run, graph)
-    positive, names = run.positive(), run.label_names()
+    positive, names = run.task().positive, run.label_names()
     sizes = np.bincount(labels, minlength=len(names))
     chosen = [positive] if positive is not None else sorted(np.argsort(-sizes, kind="stable")[:SERIES].tolist())
     ranked = [

@@ -20,6 +20,7 @@ from gpcn.report.signal import signal_account
 from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
 from gpcn.tasks.calibration import calibration_error, confidence_bins
+from gpcn.tasks.classification import Classification
 from gpcn.tasks.metrics import find_metric
 from gpcn.training.runs.results import RunResult, SplitResult
 from gpcn.training.runs.run import Run
@@ -29,7 +30,8 @@ from gpcn.training.scores.comparison import ModelScores, majority_scores
 def run_section(material: RunMaterial) -> Markup:
     """The section of one run."""
     run, result = material.run, material.result
-    confusion = np.sum([split.metrics["test"].confusion for split in result.splits], axis=0)
+    classes = isinstance(run.task(), Classification)
+    confusion = np.sum([split.metrics["test"].confusion for split in result.splits], axis=0) if classes else np.zeros(0)
     tested = bool(confusion.any())
     figures = [_confusion(confusion, run.label_names())] if tested else []
     if tested and material.graph is not None:
@@ -42,11 +44,11 @@ def run_section(material: RunMaterial) -> Markup:
         tiles=_tiles(result, majority),
         learning=learning_curves(run, result.splits, find_metric(result.metric), majority.val_mean),
         figures=figures,
-        classes=_classes(confusion, run.label_names()),
+        classes=_classes(confusion, run.label_names()) if classes else None,
         splits=_splits(result.splits, find_metric(result.metric).digits),
         signal=signal_account(material),
         features=importance_figures(material),
-        first=first_look(material),
+        first=first_look(material) if classes else None,
         notes=material.notes,
     )
 

@@ -18,6 +18,7 @@ from gpcn.tasks.cross_entropy import CrossEntropyWithError, mean_cross_entropy
 from gpcn.tasks.metrics import metric_names
 from gpcn.tasks.target import Target, class_target
 from gpcn.tasks.task import LossWithError, PartScores, Prediction, Task, Values, register_task
+from gpcn.utils.types import UNKNOWN
 
 LEAST_LIKELY = 1e-6  # what a probability counts as at least
 
@@ -154,6 +155,27 @@ class Classification(Task):
     def log_likelihood(self, prediction: Prediction, truth: Values) -> Values:
         """Return the logarithm of the probability of each node's class."""
         return np.asarray(np.log(np.maximum(prediction[np.arange(truth.size), truth], LEAST_LIKELY)))
+
+    @classmethod
+    def unknown(cls, nodes: int) -> Values:
+        """Return -1 for every node."""
+        return np.full(nodes, UNKNOWN)
+
+    def answers(self, prediction: Prediction) -> list[str]:
+        """Return the name of the most probable class."""
+        return self.in_words(prediction.argmax(axis=1))
+
+    def in_words(self, truth: Values) -> list[str]:
+        """Return the names of classes."""
+        return [self.names[number] for number in truth]
+
+    def columns(self, prediction: Prediction) -> dict[str, Values]:
+        """Return a probability per class."""
+        return {f"p_{name}": prediction[:, number] for number, name in enumerate(self.names)}
+
+    def rank(self, prediction: Prediction) -> Values:
+        """Return the probability of the positive class, with more than two classes of the most probable."""
+        return np.asarray(prediction.max(axis=1) if self.positive is None else prediction[:, self.positive])
 
     def describe(self, truth: Values) -> str:
         """Say how many classes there are on how many nodes."""

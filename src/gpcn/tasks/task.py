@@ -46,11 +46,13 @@ class Task(ABC):
         name: what metrics and records call tasks of this kind.
         plain_metric: the one that is defined wherever an answer is known.
         scores: the kind of record that `evaluate` gives.
+        positive: of two answers the one that thresholds are about; `None` where there is no such one.
     """
 
     name: ClassVar[str]
     plain_metric: ClassVar[str]
     scores: ClassVar[type[PartScores]]
+    positive: int | None = None
 
     @classmethod
     @abstractmethod
@@ -130,6 +132,27 @@ class Task(ABC):
     @abstractmethod
     def log_likelihood(self, prediction: Prediction, truth: Values) -> Values:
         """Return how likely each answer was, `[n]`: what an average of models improves where scores are equal."""
+
+    @classmethod
+    @abstractmethod
+    def unknown(cls, nodes: int) -> Values:
+        """Return the labels of so many nodes of which nothing is known."""
+
+    @abstractmethod
+    def answers(self, prediction: Prediction) -> list[Any]:
+        """Return what is predicted for each node, in words or numbers."""
+
+    @abstractmethod
+    def in_words(self, truth: Values) -> list[Any]:
+        """Return known answers as `answers` gives predicted ones."""
+
+    def columns(self, prediction: Prediction) -> dict[str, Values]:
+        """Return the columns of a table of predictions, by their names."""
+        return {name: prediction[:, number] for number, name in enumerate(self.names)}
+
+    def rank(self, prediction: Prediction) -> Values:
+        """Return by what nodes are sorted, highest first."""
+        return prediction[:, 0]
 
     @abstractmethod
     def describe(self, truth: Values) -> str:

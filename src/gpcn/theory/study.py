@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from gpcn.graph import Graph
@@ -61,9 +60,9 @@ def bound_and_gap(graph: Graph, config: TrainConfig, number: int) -> dict[str, A
     split = graph.splits[number]
     states = layer_states(trained.model, problem.x, problem.adjacency)
     links = problem.adjacency.links
-    labels = torch.tensor(graph.labels)
+    labels = problem.truth
     parts = {"train": torch.tensor(split.train), "test": torch.tensor(split.test)}
-    loss = {role: float(F.cross_entropy(logits[part], labels[part])) for role, part in parts.items()}
+    loss = {role: float(graph.task.loss(logits[part], labels[part])) for role, part in parts.items()}
     right = {
         role: 100 * float((logits[part].argmax(1) == labels[part]).double().mean()) for role, part in parts.items()
     }

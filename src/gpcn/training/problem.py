@@ -59,8 +59,15 @@ class Problem:
     @classmethod
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
         """Prepare `graph`: its links read in the direction of `config`, its features normalized where it says so."""
+        specification = zoo.specification_of(config.model)
+        if specification.tasks is not None and graph.task_name not in specification.tasks:
+            able = [model.name for model in zoo.specifications() if model.tasks is None]
+            raise ConfigError(
+                f"{config.model} is for {' or '.join(specification.tasks)}, and {graph.name} asks for "
+                f"{graph.task_name}; use another model, such as {', '.join(able[:5])}"
+            )
         graph.task.check_can_learn(graph.target.values[graph.labelled], graph.name)
-        if graph.num_features == 0 and zoo.specification_of(config.model).needs_features:
+        if graph.num_features == 0 and specification.needs_features:
             able = [model.name for model in zoo.specifications() if not model.needs_features]
             raise DataError(f"{graph.name} has no features, and {config.model} reads them; use {' or '.join(able)}")
         return cls.prepared(graph, config, device)

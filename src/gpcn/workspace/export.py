@@ -80,7 +80,7 @@ def _check_exportable(run: Run) -> None:
 def _export_run(run: Run, graph: Graph, out: Path) -> dict[str, Any]:
     fitted, model = Fitted.of(run, graph), zoo.specification_of(run.config.model)
     models = [fitted.model(number) for number in run.finished()]
-    module = ExportableModel(models, fitted.problem.x, fitted.problem.adjacency)
+    module = ExportableModel(models, fitted.problem.x, fitted.problem.adjacency, fitted.run.task().activation)
     any_graph = not (model.per_node or model.keeps_labels)
     program = export(module, any_graph=any_graph)
     with torch.no_grad():

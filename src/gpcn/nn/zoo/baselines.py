@@ -177,6 +177,7 @@ BASELINES = (
             replace(ALPHA, default=0.9, about="α: weight of the neighbours", space=(0.5, 0.8, 0.9, 0.99)),
         ),
         reads=("links", "labels"),
+        tasks=("classification",),
         learns=False,
     ),
     ModelSpecification(
@@ -233,6 +234,7 @@ BASELINES = (
         (*TREES,),
         reads=("features", "links", "labels"),
         optional=("features",),
+        tasks=("classification",),
         exportable=False,
     ),
 )

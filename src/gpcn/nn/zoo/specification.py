@@ -42,6 +42,7 @@ class ModelSpecification:
         family: `gpcn` (the paper's), `bank` (ours on the same engine) or `baseline`.
         reads: what its logits depend on; training `labels` here means that it keeps them to predict.
         optional: of these, what a graph may lack.
+        tasks: the kinds of task it can learn, where these are not all.
         on_tables: what suits graphs from tables better than the defaults.
         per_node: whether it learns a vector per node.
         learns: whether epochs change it.
@@ -64,6 +65,7 @@ class ModelSpecification:
     family: str = "baseline"
     reads: tuple[Source, ...] = ("features", "links")
     optional: tuple[Source, ...] = ()
+    tasks: tuple[str, ...] | None = None
     on_tables: Settings = field(default_factory=dict)
     per_node: bool = False
     learns: bool = True

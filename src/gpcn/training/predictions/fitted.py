@@ -38,7 +38,14 @@ class Fitted:
     def of(cls, run: Run, graph: Graph, dtype: torch.dtype = torch.float32) -> Fitted:
         """Match the features of `graph` with those trained on; what its own labels are does not matter."""
         graph, notes = match_trained_features(run, graph)
-        blank = replace(graph, labels=np.full(graph.num_nodes, UNKNOWN), splits=(), label_names=run.label_names())
+        blank = replace(
+            graph,
+            labels=run.task().unknown(graph.num_nodes),
+            label_names=run.label_names(),
+            splits=(),
+            task_name=run.graph.task,
+            metric=run.graph.metric,
+        )
         structure = run.structure()
         blank, more = match_trained_relations(blank, structure.relations, noted=_reads_types(run))
         problem = Problem.prepared(blank, run.config, dtype=dtype, structure=structure)

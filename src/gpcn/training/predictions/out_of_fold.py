@@ -36,12 +36,11 @@ def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[i
         nodes=nodes,
         node_ids=tuple(ids[int(node)] for node in nodes),
         probabilities=total[nodes] / times_tested[nodes, None],
-        label_names=runs[0].label_names(),
+        task=runs[0].task(),
         new_nodes=0,
         touching_new=0,
         notes=tuple(_notes(graph, times_tested, len(runs))),
-        labels=graph.labels[nodes],
-        positive=graph.positive,
+        labels=graph.target.values[nodes],
     )
 
 

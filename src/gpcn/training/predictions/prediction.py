@@ -20,6 +20,7 @@ from gpcn.errors import CheckpointError, ConfigError, Option
 from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.nn import zoo
+from gpcn.tasks.task import Task
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.predictions.spreadsheets import count_formulas, without_formulas
 from gpcn.training.runs.run import Run
@@ -32,21 +33,21 @@ LARGEST_TEXTS = 1 << 30  # bytes; more than that, read_npz takes for a zip bomb
 class Predictions:
     """Probabilities `[n, C]` for `nodes`; `new_nodes` of them were not there in training, `notes` say what it means.
 
-    `labels` holds the true classes, where predictions are written beside them.
-    `chosen` holds the class of each node where a threshold decided (`threshold`); without it the most probable class is
-    predicted; `decision` says what the threshold did. `positive` is the rarer of two classes. `vanished_nodes` of those
-    trained on are not in this graph, and `drift` says how far it is from the one trained on, where it is another.
+    `task` says what was asked, and what it shows in place of probabilities where that was not a class.
+    `labels` holds the known answers, where predictions are written beside them.
+    `chosen` holds the class of each node where a threshold decided (`threshold`); without it the task says what is
+    predicted; `decision` says what the threshold did. `vanished_nodes` of those trained on are not in this graph, and
+    `drift` says how far it is from the one trained on, where it is another.
     """
 
     nodes: npt.NDArray[np.int64]
     node_ids: tuple[str, ...]
     probabilities: npt.NDArray[np.float64]
-    label_names: tuple[str, ...]
+    task: Task
     new_nodes: int
     touching_new: int
     notes: tuple[str, ...]
-    labels: npt.NDArray[np.int64] | None = None
-    positive: int | None = None
+    labels: npt.NDArray[Any] | None = None
     chosen: npt.NDArray[np.int64] | None = None
     decision: dict[str, Any] | None = None
     vanished_nodes: int = 0
@@ -59,21 +60,23 @@ class Predictions:
         )
 
     @property
-    def predicted(self) -> list[str]:
-        """The class of each node: by the threshold where there is one, else the most probable."""
-        classes = self.probabilities.argmax(axis=1) if self.chosen is None else self.chosen
-        return [self.label_names[number] for number in classes]
+    def label_names(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return self.task.names
+
+    @property
+    def predicted(self) -> list[Any]:
+        """The answer for each node: by the threshold where there is one, else what the task makes of it."""
+        return self.task.answers(self.probabilities) if self.chosen is None else self.task.in_words(self.chosen)
 
     def sorted(self) -> Predictions:
-        """By the probability of the positive class, with more than two classes of the most probable; highest first."""
-        columns = self.probabilities
-        rank = columns.max(axis=1) if self.positive is None else columns[:, self.positive]
-        order = np.argsort(-rank, kind="stable")
+        """Return the same in the task's order: by probability of the positive or else the likeliest class."""
+        order = np.argsort(-self.task.rank(self.probabilities), kind="stable")
         return replace(
             self,
             nodes=self.nodes[order],
             node_ids=tuple(self.node_ids[row] for row in order),
-            probabilities=columns[order],
+            probabilities=self.probabilities[order],
             chosen=None if self.chosen is None else self.chosen[order],
             labels=None if self.labels is None else self.labels[order],
         )
@@ -123,7 +126,7 @@ def predict(
         total += _probabilities(fitted, number)
     new = training_rows == UNKNOWN
     wanted = np.ones(graph.num_nodes, dtype=bool)
-    wanted &= (graph.labels == UNKNOWN) | (not only_unlabelled)
+    wanted &= ~graph.target.mask | (not only_unlabelled)
     wanted &= new | (not only_new)
     nodes = np.flatnonzero(wanted)
     vanished = run.graph.nodes - np.unique(training_rows[~new]).size
@@ -142,18 +145,17 @@ def predict(
         nodes=nodes,
         node_ids=tuple(ids[int(node)] for node in nodes),
         probabilities=total[nodes] / len(numbers),
-        label_names=run.label_names(),
+        task=run.task(),
         new_nodes=int(new[nodes].sum()),
         touching_new=int((touching | new)[nodes].sum()),
         notes=tuple(notes),
-        positive=run.positive(),
         vanished_nodes=vanished,
     )
 
 
 def spreadsheet_formula_note(predictions: Predictions, path: Path) -> str | None:
     """A note where a spreadsheet that opens the CSV at `path` would run some of its cells."""
-    texts = [*predictions.node_ids, *predictions.predicted] if path.suffix.lower() == ".csv" else []
+    texts = [*predictions.node_ids, *map(str, predictions.predicted)] if path.suffix.lower() == ".csv" else []
     count = count_formulas(texts)
     if not count:
         return None
@@ -167,10 +169,9 @@ def write(predictions: Predictions, path: Path, *, safe_csv: bool = False) -> No
     """
     columns: dict[str, Any] = {"node": list(predictions.node_ids)}
     if predictions.labels is not None:
-        columns["label"] = [predictions.label_names[label] for label in predictions.labels]
+        columns["label"] = predictions.task.in_words(predictions.labels)
     columns["predicted"] = predictions.predicted
-    for number, name in enumerate(predictions.label_names):
-        columns[f"p_{name}"] = predictions.probabilities[:, number]
+    columns |= predictions.task.columns(predictions.probabilities)
     suffix = path.suffix.lower()
     if safe_csv and suffix != ".csv":
         raise ConfigError(f"{Option('safe_csv')} is about .csv files, and {path} is none; leave it out")
@@ -210,4 +211,4 @@ def _check_width(names: Sequence[str], path: Path) -> None:
 @torch.no_grad()
 def _probabilities(fitted: Fitted, number: int) -> npt.NDArray[np.float64]:
     logits: Tensor = fitted.model(number)(fitted.problem.x, fitted.problem.adjacency)
-    return np.asarray(torch.softmax(logits.double(), dim=1).numpy())
+    return np.asarray(fitted.run.task().activation(logits.double()).numpy())

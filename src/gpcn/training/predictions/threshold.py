@@ -69,10 +69,10 @@ def decide(
     `validation` holds, for each split, the positive class's probability on validation nodes and which of them are of
     that class (`validation_nodes`); `f1` needs it.
     """
-    if predictions.positive is None:
+    if predictions.task.positive is None:
         raise ConfigError(f"a threshold is for two classes; found {len(predictions.label_names)}")
-    likely = predictions.probabilities[:, predictions.positive]
-    decision: dict[str, Any] = {"rule": rule.kind, "positive": predictions.label_names[predictions.positive]}
+    likely = predictions.probabilities[:, predictions.task.positive]
+    decision: dict[str, Any] = {"rule": rule.kind, "positive": predictions.label_names[predictions.task.positive]}
     if rule.kind == "top":
         marked = np.zeros(likely.size, dtype=bool)
         marked[np.argsort(-likely, kind="stable")[: rule.count]] = True
@@ -82,7 +82,7 @@ def decide(
         if rule.kind == "f1":
             decision["threshold"], decision["validation_f1"] = best_f1_threshold(validation)
         marked = likely >= decision["threshold"]
-    chosen = np.where(marked, predictions.positive, 1 - predictions.positive)
+    chosen = np.where(marked, predictions.task.positive, 1 - predictions.task.positive)
     return replace(predictions, chosen=chosen), decision | {"predicted_positive": int(marked.sum())}
 
 
@@ -114,14 +114,14 @@ def validation_nodes(
             f"the graph of {run.path} has changed since training, so its validation nodes cannot choose; give "
             f"{Option('threshold')} a number"
         )
-    positive = run.positive()
+    positive = run.task().positive
     pairs = []
     for number in sorted(set(splits)) if splits is not None else run.finished():
         if not 0 <= number < len(graph.splits):
             raise ConfigError(f"there is no split {number}; {graph.name} has splits 0 to {len(graph.splits) - 1}")
         nodes = graph.splits[number].val
         likely = np.mean([member.predictions(number)[nodes, positive] for member in runs], axis=0)
-        pairs.append((likely, graph.labels[nodes] == positive))
+        pairs.append((likely, graph.target.values[nodes] == positive))
     return pairs
 
 

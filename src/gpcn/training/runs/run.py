@@ -120,10 +120,6 @@ class Run:
             raise CheckpointError(f"{file} is damaged; delete {file.parent} to run that split again")
         return np.asarray(stored, dtype=np.float64)
 
-    def positive(self) -> int | None:
-        """Return of two classes the rarer one, which thresholds are about; `None` with more classes."""
-        return self.graph.positive
-
     def task(self) -> Task:
         """Return what was asked of the nodes."""
         return task_class(self.graph.task).of(self.graph.class_names, self.graph.positive)

@@ -36,8 +36,8 @@ def neighbour_choices(graph: Graph, model: str) -> dict[str, tuple[Any, ...]]:
     choices = {name: WIDER.get(name, tuple(values)) for name, values in space.choices[model].items()}
     if not graph.directed:
         choices.pop("direction", None)
-    counts = np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes)
-    if counts.min() < UNEVEN * counts.mean() and graph.metric in WEIGHED:
+    counts = np.bincount(graph.target.strata[graph.labelled], minlength=len(graph.target.names))
+    if graph.metric in WEIGHED and counts.min() < UNEVEN * counts.mean():
         choices["class_weights"] = (False, True)
     return {name: values for name, values in choices.items() if len(values) > 1}
 
