@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpcn import ConfigError, TrainConfig
+from gpcn.records.reading import encode
 
 
 def test_settings_are_sorted_into_model_and_training() -> None:
@@ -58,6 +59,7 @@ def test_differences_are_named() -> None:
 def test_a_key_says_every_setting_by_its_name() -> None:
     config = TrainConfig.of("gpcn")
     assert TrainConfig.from_json(json.loads(config.canonical())) == config
+    assert encode(config) == json.loads(config.canonical())
     others = {TrainConfig.of("gpcn", direction=direction).canonical() for direction in ("out", "in", "both")}
     assert len(others) == 3
     assert config.canonical() in others

@@ -46,14 +46,12 @@ class TrainConfig:
     """A model, its hyperparameters, how it is trained, and the seed; nothing about where or how fast.
 
     `TrainConfig.of("gpcn", hidden=512, lr=0.05)` sorts settings into model and training; unknown names are refused.
-    `named` are the settings that somebody chose (`None`: all of them); the others are open until a graph settles them.
     """
 
     model: str = zoo.DEFAULT
     hyperparameters: Mapping[str, Value] = field(default_factory=dict)
     training: Mapping[str, Value] = field(default_factory=dict)
     seed: int = 0
-    named: frozenset[str] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         settled = zoo.specification_of(self.model).settle(self.hyperparameters)
@@ -71,13 +69,14 @@ class TrainConfig:
         for name in settings:
             if name not in declared:
                 resolve_settings(tuple(declared.values()), {name: 0}, model)
-        return cls(
+        config = cls(
             model=model,
             hyperparameters={name: value for name, value in settings.items() if name in model_settings},
             training={name: value for name, value in settings.items() if name not in model_settings},
             seed=seed,
-            named=frozenset(settings),
         )
+        object.__setattr__(config, "_named", frozenset(settings))
+        return config
 
     @classmethod
     def from_toml(cls, path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
@@ -105,13 +104,21 @@ class TrainConfig:
             "seed": self.seed,
         }
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The settings that somebody chose; others are open until a graph settles them. Where nobody knows, all are.
+
+        It is no field: what is written of a configuration is complete.
+        """
+        named: frozenset[str] = self.__dict__.get("_named", frozenset(self.hyperparameters) | frozenset(self.training))
+        return named
+
     def with_open_settings(self, settings: Mapping[str, Any]) -> TrainConfig:
         """The same, complete, with those of `settings` that nobody named."""
-        named = self.hyperparameters.keys() | self.training.keys() if self.named is None else self.named
-        changes = {name: value for name, value in settings.items() if name not in named}
+        changes = {name: value for name, value in settings.items() if name not in self.named}
         hyperparameters = {name: changes.get(name, value) for name, value in self.hyperparameters.items()}
         training = {name: changes.get(name, value) for name, value in self.training.items()}
-        return replace(self, hyperparameters=hyperparameters, training=training, named=None)
+        return replace(self, hyperparameters=hyperparameters, training=training)
 
     def __getitem__(self, name: str) -> Any:
         """One setting by name."""
