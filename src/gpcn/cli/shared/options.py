@@ -12,7 +12,7 @@ import typer
 from gpcn.data.graph_record import GraphSource
 from gpcn.data.load import load
 from gpcn.data.tables.columns import Columns
-from gpcn.data.tables.columns_file import ROLE_OPTIONS, read_columns_file
+from gpcn.data.tables.columns_file import LISTS, TEXTS, StatedColumns, read_columns_file
 from gpcn.graph import Graph
 
 PANEL = "Columns"
@@ -111,16 +111,10 @@ class GraphOptions:
 
     def columns(self) -> Columns:
         """What these options say of columns; they win over the file."""
-        in_file = {} if self.columns_file is None else read_columns_file(self.columns_file)
-        plain = ("source", "target", "weight", "type", "id", "label", "unknown", "scale", "structure")
-        given: dict[str, Any] = {name: getattr(self, name) for name in plain}
-        given |= {"features": comma_separated(self.features), "splits": comma_separated(self.split)}
-        settings = in_file | {name: value for name, value in given.items() if value is not None}
-        roles = dict(in_file.get("roles", {}))
-        for option, role in ROLE_OPTIONS.items():
-            roles |= dict.fromkeys(comma_separated(getattr(self, option)) or (), role)
-        undirected = self.undirected or bool(in_file.get("undirected", False))
-        return Columns(**{**settings, "roles": roles, "undirected": undirected})
+        in_file = Columns() if self.columns_file is None else read_columns_file(self.columns_file)
+        stated: dict[str, Any] = {name: getattr(self, name) for name in (*TEXTS, "undirected")}
+        stated |= {name: comma_separated(getattr(self, name)) for name in LISTS}
+        return StatedColumns(**stated).over(in_file)
 
     def load(self, graph: str, *, require_labels: bool = True) -> Graph:
         """The graph that these options describe."""

@@ -9,13 +9,19 @@ drop = ["comment"]
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
+from gpcn.data.tables.columns import Columns
 from gpcn.errors import ConfigError, Option, near_matches
 from gpcn.files.input_files import read_toml
+from gpcn.preparation.roles import Role
+from gpcn.records.reading import decode
 
-ROLE_OPTIONS = {
+ROLE_OPTIONS: dict[str, Role] = {
     "numeric": "number",
     "category": "category",
     "date": "date",
@@ -27,31 +33,45 @@ TEXTS = ("source", "target", "weight", "type", "id", "label", "unknown", "scale"
 LISTS = ("features", "split", *ROLE_OPTIONS)
 
 
-def read_columns_file(path: Path) -> dict[str, Any]:
-    """The fields of `Columns` that the file names."""
+class StatedColumns(Struct, frozen=True, kw_only=True):
+    """What somebody says of columns, by the names of the options; `None` where nothing is said."""
+
+    source: str | None = None
+    target: str | None = None
+    weight: str | None = None
+    type: str | None = None
+    id: str | None = None
+    label: str | None = None
+    unknown: str | None = None
+    scale: str | None = None
+    structure: str | None = None
+    features: tuple[str, ...] | None = None
+    split: tuple[str, ...] | None = None
+    numeric: tuple[str, ...] | None = None
+    category: tuple[str, ...] | None = None
+    date: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    text: tuple[str, ...] | None = None
+    drop: tuple[str, ...] | None = None
+    undirected: bool = False
+
+    def over(self, columns: Columns) -> Columns:
+        """Return `columns` but for what is stated here."""
+        stated: dict[str, Any] = {name: getattr(self, name) for name in (*TEXTS, "features")}
+        stated["splits"], roles = self.split, dict(columns.roles)
+        for option, role in ROLE_OPTIONS.items():
+            roles |= dict.fromkeys(getattr(self, option) or (), role)
+        stated = {name: value for name, value in stated.items() if value is not None}
+        return replace(columns, **stated, roles=roles, undirected=self.undirected or columns.undirected)
+
+
+def read_columns_file(path: Path) -> Columns:
+    """Return what the file says of columns."""
     settings = read_toml(path, Option("columns"))
-    fields: dict[str, Any] = {}
-    roles: dict[str, str] = {}
-    for name, value in settings.items():
-        if name not in (*TEXTS, *LISTS, "undirected"):
-            raise ConfigError(f"{path}: there is no {name!r}; {near_matches(name, (*TEXTS, *LISTS, 'undirected'))}")
-        _check(path, name, value)
-        if name in ROLE_OPTIONS:
-            roles |= dict.fromkeys(value, ROLE_OPTIONS[name])
-        elif name in LISTS:
-            fields["splits" if name == "split" else name] = tuple(value)
-        else:
-            fields[name] = value
-    return fields | {"roles": roles}
-
-
-def _check(path: Path, name: str, value: Any) -> None:
-    if name == "undirected":
-        fine, expected = isinstance(value, bool), "true or false"
-    elif name in TEXTS:
-        fine, expected = isinstance(value, str), "a text"
-    else:
-        fine = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        expected = 'a list of column names such as ["age", "income"]'
-    if not fine:
-        raise ConfigError(f"{path}: {name} is {value!r}; expected {expected}")
+    for name in settings:
+        if name not in StatedColumns.__struct_fields__:
+            raise ConfigError(f"{path}: there is no {name!r}; {near_matches(name, StatedColumns.__struct_fields__)}")
+    try:
+        return decode(settings, StatedColumns).over(Columns())
+    except ValueError as error:
+        raise ConfigError(f"{path}: {str(error).removesuffix(' or null')}") from error
