@@ -18,7 +18,6 @@ import torch
 from gpcn.errors import TrainingError
 from gpcn.exec.executor import RETRIES, Executor, Running, Task
 from gpcn.exec.local import LocalExecutor
-from gpcn.exec.serial import SerialExecutor
 from gpcn.exec.shared_payload import SharedPayload
 from tests.tuning.processes import below, cpu_seconds
 
@@ -64,15 +63,13 @@ WAYS = ["serial", "local", "local-first", "local-always", "ray"]
 
 
 def made(way: str) -> Executor[Any]:
-    if way == "serial":
-        return SerialExecutor(worker, PAYLOAD)
     if way == "ray":
         pytest.importorskip("ray", reason="the ray extra is not installed")
         from gpcn.exec.ray_executor import RayExecutor
 
         return RayExecutor(worker, PAYLOAD, 2, lost=lost)
-    here: Any = {"local": "never", "local-first": "first", "local-always": "always"}[way]
-    return LocalExecutor(worker, PAYLOAD, 2, here=here, lost=lost)
+    here: Any = {"serial": "always", "local": "never", "local-first": "first", "local-always": "always"}[way]
+    return LocalExecutor(worker, PAYLOAD, 1 if way == "serial" else 2, here=here, lost=lost)
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -115,7 +112,7 @@ class TestContract:
         assert outcomes(executor, slow, until=time.monotonic() + 0.5) == {}
 
     def test_a_killed_worker_costs_an_attempt_and_no_task(self, executor: Executor[Any]) -> None:
-        if isinstance(executor, SerialExecutor) or (isinstance(executor, LocalExecutor) and executor.here == "first"):
+        if isinstance(executor, LocalExecutor) and (executor.here == "first" or executor.workers == 1):
             pytest.skip("there may be no worker")
         jobs = [Job(number, 1.5) for number in range(2)]
         with Killing(1) as killed:

@@ -35,7 +35,7 @@ def test_who_wants_a_process_takes_the_one_that_was_prestarted(graph: Graph, mon
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("another process was started")
 
-    monkeypatch.setattr(prestarted, "spawn", refuse)
+    monkeypatch.setattr(prestarted, "start", refuse)
     shared = train(graph, SHORT, jobs=2).splits
     assert not prestarted._waiting
     assert [split.test for split in shared] == [split.test for split in alone]
@@ -63,8 +63,7 @@ def test_work_that_needs_no_help_starts_nobody(
 
 def test_a_process_is_forked_only_where_no_other_thread_could_hold_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
-    for method in ("fork", "spawn"):
-        monkeypatch.setattr(prestarted, method, lambda *_, method=method, **__: begun.append(method))
+    monkeypatch.setattr(prestarted, "start", lambda method, *_: begun.append(method))
     monkeypatch.setattr("threading.active_count", lambda: 1)
     prestart_processes(1, NEEDED)
     prestarted._waiting.clear()
@@ -94,9 +93,8 @@ def test_work_with_several_threads_prestarts_nobody(graph: Graph, monkeypatch: p
 
 
 def test_as_many_are_forked_as_are_wanted_and_one_where_a_start_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prestarted, "fork", lambda *_, **__: "forked")
-    monkeypatch.setattr(prestarted, "spawn", lambda *_, **__: "started anew")
-    for forks, expected in ((True, ["forked"] * 3), (False, ["started anew"])):
+    monkeypatch.setattr(prestarted, "start", lambda method, *_: method)
+    for forks, expected in ((True, ["fork"] * 3), (False, ["spawn"])):
         monkeypatch.setattr(prestarted, "may_fork", lambda forks=forks: forks)
         prestart_processes(3, NEEDED)
         prestart_processes(2, NEEDED)  # there are enough, or one that nobody took

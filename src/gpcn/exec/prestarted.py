@@ -33,9 +33,9 @@ def prestart(count: int, run: Callable[..., None], module: str) -> None:
         return
     if may_fork():
         import_module(module)
-        _waiting.extend(fork(run, module) for _ in range(count - len(_waiting)))
+        _waiting.extend(start("fork", run, module) for _ in range(count - len(_waiting)))
     elif not _waiting:
-        _waiting.append(spawn(run, module))
+        _waiting.append(start("spawn", run, module))
 
 
 def may_fork() -> bool:
@@ -81,17 +81,8 @@ def dismiss_prestarted() -> None:
         pipe.close()
 
 
-def fork(run: Callable[..., None], module: str) -> Started:
-    """`spawn`, with all that is imported here."""
-    return _started("fork", run, module)
-
-
-def spawn(run: Callable[..., None], module: str | None = None) -> Started:
-    """A process that runs `run(pipe, parent, module)`, and this end of its pipe."""
-    return _started("spawn", run, module)
-
-
-def _started(method: str, run: Callable[..., None], module: str | None) -> Started:
+def start(method: str, run: Callable[..., None], module: str | None) -> Started:
+    """Start a process that runs `run(pipe, parent, module)`, by `fork` or `spawn`; it, and this end of its pipe."""
     context: Any = get_context(method)
     ours, theirs = context.Pipe()
     process = context.Process(target=run, args=(theirs, os.getpid(), module), daemon=True)

@@ -28,7 +28,7 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
     interrupted.
     """
     with interrupts_deferred():
-        process, pipe = prestarted.take_prestarted() or prestarted.spawn(_begin)
+        process, pipe = prestarted.take_prestarted() or prestarted.start("spawn", _begin, None)
     try:
         pipe.send((target, arguments))
     except BaseException:

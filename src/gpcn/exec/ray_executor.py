@@ -38,7 +38,6 @@ class RayExecutor(Generic[Outcome]):
         jobs: int | None = None,
         address: str | None = None,
         *,
-        gpus: float = 0,
         lost: Any = raise_died,
     ) -> None:
         self._ray = load_ray(local=address is None)
@@ -47,7 +46,7 @@ class RayExecutor(Generic[Outcome]):
             connect_to_ray(self._ray, jobs, address)
         self._payload, self._prepare, self._lost = self._ray.put(payload), prepare, lost
         self._key = uuid4().hex
-        self._perform = self._ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_perform)
+        self._perform = self._ray.remote(num_cpus=1, max_retries=RETRIES)(_perform)
 
     @property
     def workers(self) -> int:

@@ -6,7 +6,6 @@ was, several processes may share one folder, and changing a recipe leaves what d
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
@@ -17,12 +16,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from gpcn.data.benchmarks.loading import load_dataset
-from gpcn.errors import CheckpointError, DataError, TrainingError
+from gpcn.errors import DataError, TrainingError
 from gpcn.exec.executor import Running, Task
 from gpcn.exec.local import Here, LocalExecutor
-from gpcn.files.atomic import replacing
+from gpcn.files.sealed import read_record, write_sealed
 from gpcn.training.config import TrainConfig
+from gpcn.training.runs.records import ConfigRecord
 from gpcn.training.runs.split_run import split_key
 
 KEPT_SCORES = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
@@ -42,6 +44,16 @@ class Question(Task):
     def key(self) -> str:
         """The same for the same question about the same graph."""
         return self.kind + "-" + split_key(self.config, _fingerprint(self.dataset), self.split)[:32]
+
+
+class EvaluationRecord(Struct, frozen=True):
+    """A question and its answer, as they are kept."""
+
+    dataset: str
+    split: int
+    kind: Kind
+    config: ConfigRecord
+    answer: dict[str, Any]
 
 
 Progress = Callable[[int, int, Question], None]
@@ -67,13 +79,9 @@ class Evaluations:
     def stored(self, question: Question) -> dict[str, Any] | None:
         """The answer on disk, if there is one."""
         path = self._path(question)
-        try:
-            record = json.loads(path.read_bytes())
-            return dict(record["answer"])
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CheckpointError(f"{path} is damaged; delete it to evaluate that again") from error
+        return (
+            read_record(path, EvaluationRecord, "delete it to evaluate that again").answer if path.is_file() else None
+        )
 
     def answer(self, questions: Iterable[Question], progress: Progress | None = None) -> list[dict[str, Any]]:
         """The answers in the order of `questions`; those that are not on disk are computed and kept there."""
@@ -82,10 +90,9 @@ class Evaluations:
         missing = [question for question in distinct.values() if self.stored(question) is None]
         done = len(distinct) - len(missing)
         for question, answer in self._compute(missing):
-            record = {"dataset": question.dataset, "split": question.split, "kind": question.kind}
-            record |= {"config": question.config.to_json(), "answer": answer}
-            with replacing(self._path(question)) as stream:
-                stream.write(json.dumps(record, allow_nan=False).encode())
+            config = ConfigRecord.of(question.config)
+            record = EvaluationRecord(question.dataset, question.split, question.kind, config, answer)
+            write_sealed(self._path(question), record, new_folders=True)
             done += 1
             if progress is not None:
                 progress(done, len(distinct), question)

@@ -61,6 +61,7 @@ class TrainingLoop(ABC):
         config: what to train and how.
         split: which nodes train and validate; test nodes are never looked at here. Without validation nodes training
             nodes are judged in their place, and no epoch can be chosen.
+        number: the split's number; with the seed it decides every random draw.
         rules: by which best epochs are chosen, of `RULES`, or `LAST` alone; by default the one of `config`.
         keep: whether `best_logits` can bring back the models of the best epochs.
 
@@ -81,11 +82,12 @@ class TrainingLoop(ABC):
         problem: Problem,
         config: TrainConfig,
         split: Split,
+        number: int,
         *,
         rules: Sequence[str] | None = None,
         keep: bool = True,
     ) -> None:
-        self.problem, self.config, self.keep = problem, config, keep
+        self.problem, self.config = problem, config
         self.rules = tuple(rules or (config["select"],))
         self.train, self.val = (torch.tensor(part, device=problem.device) for part in (split.train, split.val))
         self.task, gather = problem.graph.task, problem.workers.gather
@@ -102,6 +104,11 @@ class TrainingLoop(ABC):
         self.epoch = 0
         self.history: list[tuple[float, ...]] = []
         self.logits = torch.empty(0, self.task.num_outputs)
+        self._build(number, keep=keep)
+
+    @abstractmethod
+    def _build(self, number: int, *, keep: bool) -> None:
+        """Build the model, and what trains it."""
 
     @abstractmethod
     def step(self) -> None:

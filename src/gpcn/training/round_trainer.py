@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from gpcn.errors import ConfigError
-from gpcn.graph import Split
 from gpcn.nn.self_fitting import SelfFitting
-from gpcn.training.config import TrainConfig
 from gpcn.training.loop import TrainingLoop, checkpoint_misfit
-from gpcn.training.problem import Problem
 
 OF_THE_OPTIMIZER = ("lr", "weight_decay", "theta_decay", "link_decay", "mu_lr")
 """Training settings that are accepted and mean nothing where there are no gradients."""
@@ -23,27 +18,11 @@ class RoundTrainer(TrainingLoop):
     """As `Trainer`, for a `SelfFitting` model: epoch `n` judges the model after `n` rounds.
 
     The model before the first round is judged in epoch 0 and is no candidate, as weights are that were only drawn.
-
-    Args:
-        problem: the prepared graph.
-        config: what to fit and how; `OF_THE_OPTIMIZER` means nothing here.
-        split: which nodes train and validate; test nodes are never looked at here.
-        number: the split's number; with the seed it decides every random draw.
-        rules: by which best epochs are chosen.
-        keep: of no importance; every round is kept.
+    Every round is kept anyway; of the configuration, `OF_THE_OPTIMIZER` means nothing here.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        config: TrainConfig,
-        split: Split,
-        number: int,
-        *,
-        rules: Sequence[str] | None = None,
-        keep: bool = True,
-    ) -> None:
-        super().__init__(problem, config, split, rules=rules, keep=keep)
+    def _build(self, number: int, *, keep: bool) -> None:
+        problem, config = self.problem, self.config
         model = problem.build(config)
         if not isinstance(model, SelfFitting):
             raise ConfigError(f"{config.model} does not fit itself; train it with Trainer")

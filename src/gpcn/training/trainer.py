@@ -6,48 +6,27 @@ Nothing here knows files: `state()` and `restore()` carry everything that contin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gpcn.graph import Split
 from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.engine.randomness import drawing_from
 from gpcn.nn.training_step.direct_pass import DirectPass, can_step_directly
 from gpcn.training.adam import Adam, Group
 from gpcn.training.config import TrainConfig
 from gpcn.training.loop import TrainingLoop, checkpoint_misfit
-from gpcn.training.problem import Problem
 
 DROPOUTS = ("dropout", "propagation_dropout")
 
 
 class Trainer(TrainingLoop):
-    """Training of one split, epoch by epoch.
+    """Training of one split by steps of Adam."""
 
-    Args:
-        problem: the prepared graph.
-        config: what to train and how.
-        split: which nodes train and validate; test nodes are never looked at here.
-        number: the split's number; with the seed it decides every random draw.
-        rules: by which best epochs are chosen.
-        keep: whether their weights are kept.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        config: TrainConfig,
-        split: Split,
-        number: int,
-        *,
-        rules: Sequence[str] | None = None,
-        keep: bool = True,
-    ) -> None:
-        super().__init__(problem, config, split, rules=rules, keep=keep)
+    def _build(self, number: int, *, keep: bool) -> None:
+        problem, config = self.problem, self.config
         seed = int(np.random.SeedSequence([config.seed, number]).generate_state(1, np.uint64)[0] >> 1)
         self.random = torch.Generator().manual_seed(seed)
         self.model = problem.build(config, self.random)

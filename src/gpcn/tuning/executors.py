@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 from gpcn.exec.executor import Executor
 from gpcn.exec.local import LocalExecutor
-from gpcn.exec.serial import SerialExecutor
 from gpcn.graph import Graph
 from gpcn.tuning.tasks import Evaluator, Outcome, SearchTask
 
@@ -14,8 +13,8 @@ SearchExecutor: TypeAlias = Executor[Outcome]
 
 
 def serial_executor(graph: Graph) -> SearchExecutor:
-    """Return an executor of this very process."""
-    return SerialExecutor(Evaluator, graph)
+    """Return an executor of this very process, one task after the other: for scripts, notebooks and estimators."""
+    return LocalExecutor(Evaluator, graph, 1, here="always")
 
 
 def local_executor(graph: Graph, jobs: int | None = None, *, begin_here: bool = False) -> SearchExecutor:
