@@ -13,7 +13,7 @@ from gpcn.errors import ConfigError
 from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.bank_model import BankModel
 from gpcn.nn.engine.polynomial import choose_order
-from gpcn.nn.engine.randomness import RowRange, building_for_rows, drawing_from
+from gpcn.nn.engine.randomness import RowRange, building_for_rows
 from gpcn.nn.layers import Linear
 from gpcn.tasks.task import Task
 from gpcn.training.config import TrainConfig
@@ -47,12 +47,9 @@ class PartProblem(Problem):
         """The model with the rows of its weights per node that belong here; all other weights are alike everywhere."""
         check_supported_on_workers(config)
         rank, offsets = self.workers.rank, self.offsets
-        sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.task.num_outputs}
-        sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
-        sizes |= config.hyperparameters
         rows = RowRange(int(offsets[rank]), int(offsets[rank + 1]), int(offsets[-1]), self.positions)
-        with drawing_from(generator or torch.Generator()), building_for_rows(rows):
-            model = zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
+        with building_for_rows(rows):
+            model = self._draw(config, generator)
         if isinstance(model, BankModel) and model.order == "auto":
             model.order = self._order(model)
         if generator is not None and rank > 0:  # masks differ between workers

@@ -121,12 +121,21 @@ class Problem:
 
     def build(self, config: TrainConfig, generator: torch.Generator | None = None) -> NodeClassifier:
         """The model of `config` for this graph, its weights drawn from `generator`, never from the global one."""
-        sizes: dict[str, Any] = {"in_channels": self.graph.num_features, "out_channels": self.graph.task.num_outputs}
-        sizes |= {"directed": self.structure.directed, "relations": self.structure.relations}
-        sizes |= config.hyperparameters
-        memory_estimate.check_training_memory(self.graph, config, sizes)
+        memory_estimate.check_training_memory(self.graph, config, self._sizes(config))
+        return self._draw(config, generator)
+
+    def _draw(self, config: TrainConfig, generator: torch.Generator | None) -> NodeClassifier:
         with drawing_from(generator or torch.Generator()):
-            return zoo.build(config.model, num_nodes=self.graph.num_nodes, **sizes).to(self.device)
+            model = zoo.build(config.model, num_nodes=self.graph.num_nodes, **self._sizes(config))
+        return model.to(self.device)
+
+    def _sizes(self, config: TrainConfig) -> dict[str, Any]:
+        sizes = {"in_channels": self.graph.num_features, "out_channels": self.graph.task.num_outputs}
+        return sizes | {
+            "directed": self.structure.directed,
+            "relations": self.structure.relations,
+            **config.hyperparameters,
+        }
 
 
 def choose_device(name: str) -> torch.device:
