@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from gpcn import Graph, report
 from gpcn.errors import CheckpointError, DataError
@@ -19,7 +21,7 @@ from gpcn.tuning.auto.portfolio import Entry
 from gpcn.tuning.budget import Budget
 from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.summary import describe_study
+from gpcn.tuning.summary import ProposedPoint, describe_study
 from tests.report.conftest import NASTY
 
 
@@ -41,12 +43,12 @@ def chart(figures: list, title: str) -> dict:
 def test_progress_shows_every_configuration_and_never_falls(studied: StudyMaterial) -> None:
     spec = study_section._progress(studied.summary).spec
     dots = [number for trace in spec["data"] if trace["mode"] == "markers" for number in trace["x"]]
-    scored = [row["number"] for row in studied.summary["history"] if row["score"] is not None]
+    scored = [row.number for row in studied.summary.history if row.score is not None]
     assert sorted(dots) == scored
-    assert len(scored) < 24 == studied.summary["configurations"]
+    assert len(scored) < 24 == studied.summary.configurations
     best = spec["data"][-1]["y"]
     assert best == sorted(best)
-    highest = max(row["score"] for row in studied.summary["history"] if row["state"] == "complete")
+    highest = max(row.score for row in studied.summary.history if row.state == "complete")
     assert best[-1] == pytest.approx(highest, abs=1e-3)  # the figure has five digits
 
 
@@ -56,24 +58,24 @@ def test_parallel_coordinates_lead_through_the_values_of_each_configuration(stud
     names = figure.spec["layout"]["xaxis"]["ticktext"]
     assert names[-1] == "score"
     assert "gpcn:gamma" in names or "gamma" in names
-    rows = {row["number"]: row for row in studied.summary["history"] if row["score"] is not None}
+    rows = {row.number: row for row in studied.summary.history if row.score is not None}
     assert len(figure.data) == len(rows)
     best = figure.data[-1]
     number = int(re.match(r"#(\d+)", best["hovertext"])[1])
-    assert rows[number]["score"] == max(row["score"] for row in rows.values())
+    assert rows[number].score == max(row.score for row in rows.values())
     assert best["y"][-1] == 1
     for name, height in zip(names[:-1], best["y"], strict=False):
         values = list(studied.dimensions[name])
-        assert height == pytest.approx(values.index(rows[number][name]) / (len(values) - 1), abs=1e-4)
+        assert height == pytest.approx(values.index(rows[number].point[name]) / (len(values) - 1), abs=1e-4)
 
 
 def test_the_study_section_has_what_show_has(folder: Path, studied: StudyMaterial) -> None:
     summary = describe_study(Ledger.open(folder / "studies" / NASTY))
     assert summary == studied.summary
-    assert summary["states"]["diverged"] > 0
+    assert summary.states["diverged"] > 0
     html = study_section.study_section(studied)
-    assert f"{summary['best'][0]['score']:.2f}" in html
-    assert f"{summary['states']['diverged']} diverged or failed" in html
+    assert f"{summary.best[0].score:.2f}" in html
+    assert f"{summary.states['diverged']} diverged or failed" in html
     assert "lower lr or gamma" in html
     assert "<img" not in html
 
@@ -86,30 +88,30 @@ def test_a_study_that_was_not_begun_is_not_made_by_looking(tmp_path: Path, folde
 
 
 def test_a_study_without_a_score_is_a_sentence(studied: StudyMaterial) -> None:
-    history = [{**row, "score": None, "best": None, "state": "running"} for row in studied.summary["history"]]
-    empty = {"best": [], "diverged": [], "importance": {}, "evaluations": 0, "seconds": 0.0, "history": history}
+    history = tuple(ProposedPoint(row.number, "running", None, None, row.point) for row in studied.summary.history)
+    empty = {"best": (), "diverged": (), "importance": {}, "evaluations": 0, "seconds": 0.0, "history": history}
     states = {"complete": 0, "pruned": 0, "diverged": 0, "running": 24}
-    html = study_section.study_section(replace(studied, summary={**studied.summary, **empty, "states": states}))
+    html = study_section.study_section(replace(studied, summary=with_fields(studied.summary, **empty, states=states)))
     assert "No configuration has a score yet" in html
     assert "<figure" not in html
     assert "24 more proposed" in html
-    failed = {**empty, "states": {**states, "diverged": 24, "running": 0}, "diverged": studied.summary["diverged"]}
-    html = study_section.study_section(replace(studied, summary={**studied.summary, **failed}))
+    failed = empty | {"states": {**states, "diverged": 24, "running": 0}, "diverged": studied.summary.diverged}
+    html = study_section.study_section(replace(studied, summary=with_fields(studied.summary, **failed)))
     assert "No configuration has a score: 24 diverged or failed" in html
 
 
 def test_the_cards_of_a_study_agree(studied: StudyMaterial) -> None:
     summary = studied.summary
-    history = [dict(row) for row in summary["history"]]
+    history = [copy(row) for row in summary.history]
     for row in history[:12]:
-        row["state"] = "running"
+        row.state = "running"
     for row in history[:6]:
-        row["score"] = None
-    counts = {state: sum(row["state"] == state for row in history) for state in summary["states"]}
+        row.score = None
+    counts = {state: sum(row.state == state for row in history) for state in summary.states}
     tiles = {name: (value, about) for name, value, about in study_section._tiles(
-        {**summary, "history": history, "states": counts}
+        with_fields(summary, history=tuple(history), states=counts)
     )}  # fmt: skip
-    scored = sum(row["state"] == "running" and row["score"] is not None for row in history)
+    scored = sum(row.state == "running" and row.score is not None for row in history)
     assert tiles["ended"][0] == "12"
     assert tiles["tried"][0] == str(12 + scored)
     assert f"{12 - scored} more proposed" in tiles["tried"][1]

@@ -106,9 +106,9 @@ def test_nobody_who_failed_is_among_the_best_and_test_scores_are_of_the_last_run
     assert any(trial.failed for trial in ledger.trials)
     ranking = best(ledger)
     assert not [trial for trial, _, _ in ranking if trial.failed]
-    row = next(row for row in describe_study(ledger)["best"] if row["state"] == "complete" and row["select"] == "loss")
-    assert row["test"] == 901.0  # splits 0 to 2 of nine epochs, and none of three
-    assert row["splits"] == 3
+    row = next(row for row in describe_study(ledger).best if row.state == "complete" and row.select == "loss")
+    assert row.test == 901.0  # splits 0 to 2 of nine epochs, and none of three
+    assert row.splits == 3
 
 
 def test_a_small_space_is_tried_whole_and_nothing_twice(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_scores_that_do_not_exist_fail_or_are_left_out(tmp_path: Path) -> None:
     plan = Plan.of([0], 9, size=2)
     budget = Budget(configurations=2)
     ledger = tune(only_test, space(), plan, serial_executor(only_test), out=tmp_path / "test", budget=budget)
-    json.dumps(describe_study(ledger), allow_nan=False)
+    json.dumps(encode(describe_study(ledger)), allow_nan=False)
     assert not any(trial.failed for trial in Ledger.read(tmp_path / "test").trials)
     with pytest.raises(ConfigError, match="validation nodes of split 0 cannot choose by ROC-AUC"):
         tune(only_zero, space(), plan, serial_executor(only_zero), out=tmp_path / "val", budget=budget)

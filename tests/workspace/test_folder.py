@@ -115,11 +115,11 @@ def test_a_study_has_scores_and_trains_its_best(graph: gpcn.Graph, tmp_path: Pat
     assert study.kind == "study"
     assert "study of 2 configurations" in repr(study)
     assert study.graph().equals(graph)
-    best = study.evaluate()["best"][0]
+    best = study.evaluate().best[0]
     with pytest.raises(gpcn.ConfigError, match="keeps scores and no models; train its best"):
         study.predict()
     trained = study.train_best(tmp_path / "best", splits=[0])
-    assert trained.runs[0].config["layers"] == best["settings"]["layers"]
+    assert trained.runs[0].config["layers"] == best.settings["layers"]
     assert len(trained.predict().nodes) == graph.num_nodes
     assert gpcn.open_run(tmp_path / "best").graph().equals(graph)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gpcn.tuning.request import StudyRequest
     from gpcn.tuning.space import Space
     from gpcn.tuning.study_header import StudyHeader
+    from gpcn.tuning.summary import StudySummary
 
 ENGINES = ("local", "ray")
 DEFAULT = "100"  # configurations
@@ -197,31 +198,29 @@ def _read_tried(given: list[str] | None) -> dict[str, list[str]]:
     return {name: [part.strip() for part in values.split(",")] for name, values in settings.items()}
 
 
-def _report(study: dict[str, Any], folder: Path, json: bool) -> None:
+def _report(study: StudySummary, folder: Path, json: bool) -> None:
     if json:
         print_json(study)
         return
     from gpcn.tasks.metrics import find_metric
 
-    to, digits = console(), find_metric(study["metric"]).digits
-    states = ", ".join(f"{count} {state}" for state, count in study["states"].items() if count)
+    to, digits = console(), find_metric(study.metric).digits
+    states = ", ".join(f"{count} {state}" for state, count in study.states.items() if count)
     to.print(
-        f"{study['configurations']} of {study['space']:,} configurations ({states}), "
-        f"{study['evaluations']} evaluations, {study['seconds']:,.0f} s of one core",
+        f"{study.configurations} of {study.space:,} configurations ({states}), "
+        f"{study.evaluations} evaluations, {study.seconds:,.0f} s of one core",
         highlight=False,
     )
     rows = plain_table("#", "model", "val", "splits", "settings", numeric=("#", "val", "splits"))
-    for row in study["best"]:
-        words = " ".join(f"{name}={value}" for name, value in {**row["settings"], "select": row["select"]}.items())
-        rows.add_row(
-            str(row["number"]), row["model"], number_text(row["score"], digits), str(row["splits"]), escaped(words)
-        )
+    for row in study.best:
+        words = " ".join(f"{name}={value}" for name, value in {**row.settings, "select": row.select}.items())
+        rows.add_row(str(row.number), row.model, number_text(row.score, digits), str(row.splits), escaped(words))
     to.print(rows, highlight=False)
-    if study["importance"]:
-        shares = ", ".join(f"{name} {share:.0%}" for name, share in list(study["importance"].items())[:6])
+    if study.importance:
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in list(study.importance.items())[:6])
         to.print(f"what mattered: {shares}", highlight=False)
-    for row in study["diverged"][:3]:
-        to.print(f"[dim]#{row['number']} diverged: {escaped(row['why'])}[/dim]", highlight=False)
+    for failed in study.diverged[:3]:
+        to.print(f"[dim]#{failed.number} diverged: {escaped(failed.why)}[/dim]", highlight=False)
     to.print(
         f"kept in {escaped(folder)}; more with: gpcn tune --resume {escaped(folder)} --budget 30m",
         highlight=False,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpcn.data.graph_record import GraphIdentity, GraphRecord
 from gpcn.data.load import load
@@ -28,6 +28,9 @@ from gpcn.training.scores.comparison import Comparison
 from gpcn.tuning import require_search
 from gpcn.tuning.auto import members, read_choice
 from gpcn.tuning.auto.choice_record import AutoChoice
+
+if TYPE_CHECKING:
+    from gpcn.tuning.summary import StudySummary
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class StudyMaterial:
     """A search, with the `summary` of `tuning.summary.describe_study`."""
 
     name: str
-    summary: dict[str, Any]
+    summary: StudySummary
     dimensions: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -14,6 +14,9 @@ from gpcn.report.materials import StudyMaterial
 from gpcn.report.tables import Cell, Table, number_cell
 from gpcn.report.templating import render_template
 from gpcn.tasks.metrics import find_metric
+
+if TYPE_CHECKING:
+    from gpcn.tuning.summary import FailedTrial, ProposedPoint, RankedTrial, StudySummary
 
 MOST_AXES = 8
 MOST_LINES = 300
@@ -27,11 +30,11 @@ STATES = {  # colour, and what it means
 def study_section(material: StudyMaterial) -> Markup:
     """The section of one study."""
     summary = material.summary
-    scored = any(row["score"] is not None for row in summary["history"])
-    height = chart_height(len(summary["importance"]), 320)
+    scored = any(row.score is not None for row in summary.history)
+    height = chart_height(len(summary.importance), 320)
     figures = [_progress(summary, height)] if scored else []
-    if summary["importance"]:
-        figures.append(_importance(summary["importance"], height))
+    if summary.importance:
+        figures.append(_importance(summary.importance, height))
     wide = _coordinates(summary, material.dimensions)
     return render_template(
         "study.html",
@@ -40,27 +43,27 @@ def study_section(material: StudyMaterial) -> Markup:
         tiles=_tiles(summary),
         figures=figures,
         wide=[wide] if wide is not None else [],
-        best=_best(summary["best"], find_metric(summary["metric"]).digits) if summary["best"] else None,
-        diverged=_diverged(summary["diverged"]),
+        best=_best(summary.best, find_metric(summary.metric).digits) if summary.best else None,
+        diverged=_diverged(summary.diverged),
         notes=material.notes,
     )
 
 
-def _nothing_yet(summary: dict[str, Any]) -> str:
+def _nothing_yet(summary: StudySummary) -> str:
     """What there is to say of a study without any score."""
-    failed, more = summary["states"]["diverged"], "go on with gpcn tune --resume and this folder"
+    failed, more = summary.states["diverged"], "go on with gpcn tune --resume and this folder"
     if not failed:
         return f"No configuration has a score yet, so there is nothing to show: {more}."
     return f"No configuration has a score: {failed:,} diverged or failed, as said below. Change the space, or {more}."
 
 
-def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _tiles(summary: StudySummary) -> list[tuple[str, str, str]]:
     """Those tried are those that ended and those that have a score but go on; what was only proposed is not tried."""
-    states = summary["states"]
-    metric = find_metric(summary["metric"])
-    score = f"{summary['best'][0]['score']:.{metric.digits}f}" if summary["best"] else "–"
-    ended = summary["configurations"] - states["running"]
-    unfinished = sum(row["state"] == "running" and row["score"] is not None for row in summary["history"])
+    states = summary.states
+    metric = find_metric(summary.metric)
+    score = f"{summary.best[0].score:.{metric.digits}f}" if summary.best else "–"
+    ended = summary.configurations - states["running"]
+    unfinished = sum(row.state == "running" and row.score is not None for row in summary.history)
     waiting = states["running"] - unfinished
     words = {"complete": "complete", "pruned": "stopped early", "diverged": "diverged"}
     parts = [f"{states[name]:,} {word}" for name, word in words.items() if states[name]]
@@ -68,18 +71,18 @@ def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     proposed = f"; {waiting:,} more proposed" if waiting else ""
     return [
         ("best", score, f"on validation nodes; {metric.axis}"),
-        ("tried", f"{ended + unfinished:,}", f"of {summary['space']:,} configurations in the space{proposed}"),
+        ("tried", f"{ended + unfinished:,}", f"of {summary.space:,} configurations in the space{proposed}"),
         ("ended", f"{ended:,}", ", ".join(parts) or "none yet"),
-        ("evaluations", f"{summary['evaluations']:,}", "trainings of one configuration on one split"),
-        ("time", f"{summary['seconds']:,.0f} s", "of one core, all evaluations together"),
+        ("evaluations", f"{summary.evaluations:,}", "trainings of one configuration on one split"),
+        ("time", f"{summary.seconds:,.0f} s", "of one core, all evaluations together"),
     ]
 
 
-def _progress(summary: dict[str, Any], height: int = 320) -> Figure:
-    history, metric = summary["history"], find_metric(summary["metric"])
+def _progress(summary: StudySummary, height: int = 320) -> Figure:
+    history, metric = summary.history, find_metric(summary.metric)
     traces: list[Trace] = []
     for state, (colour, meaning) in STATES.items():
-        in_state = [row for row in history if row["state"] == state and row["score"] is not None]
+        in_state = [row for row in history if row.state == state and row.score is not None]
         if in_state:
             dots: Trace = {
                 "type": "scatter",
@@ -87,16 +90,16 @@ def _progress(summary: dict[str, Any], height: int = 320) -> Figure:
                 "name": meaning,
                 "marker": {"color": colour, "size": 7},
             }
-            dots |= {"x": [row["number"] for row in in_state], "y": rounded_values([row["score"] for row in in_state])}
-            words = [f"#{row['number']}: {row['score']:.{metric.digits}f}, {meaning}" for row in in_state]
+            dots |= {"x": [row.number for row in in_state], "y": rounded_values([row.score for row in in_state])}
+            words = [f"#{row.number}: {row.score:.{metric.digits}f}, {meaning}" for row in in_state]
             traces.append(dots | {"hovertext": words, "hoverinfo": "text"})
-    best = [row for row in history if row["best"] is not None]
+    best = [row for row in history if row.best is not None]
     line = {
         "type": "scatter",
         "mode": "lines",
         "name": "best so far",
-        "x": [row["number"] for row in best],
-        "y": rounded_values([row["best"] for row in best]),
+        "x": [row.number for row in best],
+        "y": rounded_values([row.best for row in best]),
         "line": {"shape": "hv", "color": "$ink", "width": 1.5},
         "hovertemplate": f"best so far %{{y:.{metric.digits}f}}<extra></extra>",
     }
@@ -130,21 +133,22 @@ def _importance(shares: dict[str, float], height: int) -> Figure:
     return Figure("What mattered", about, [bars], layout, height)
 
 
-def _coordinates(summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]]) -> Figure | None:
+def _coordinates(summary: StudySummary, dimensions: Mapping[str, Sequence[Any]]) -> Figure | None:
     """Parallel coordinates, drawn as lines so that each can be hovered and none needs WebGL."""
-    rows = [row for row in summary["history"] if row["score"] is not None]
+    rows = [row for row in summary.history if row.score is not None]
     axes = _axes(summary, dimensions, rows)
     if len(rows) < 2 or not axes:
         return None
-    metric = find_metric(summary["metric"])
-    rows = sorted(rows, key=lambda row: metric.sign * row["score"])[-MOST_LINES:]
-    low, high = rows[0]["score"], rows[-1]["score"]
+    metric = find_metric(summary.metric)
+    scored = [(row.score, row) for row in rows if row.score is not None]
+    scored = sorted(scored, key=lambda pair: metric.sign * pair[0])[-MOST_LINES:]
+    low, high = scored[0][0], scored[-1][0]
     positions = list(range(len(axes) + 1))
     traces: list[Trace] = []
-    for row in rows:
-        share = (row["score"] - low) / (high - low) if high != low else 1.0
-        heights = [_height(axes[name], row[name]) for name in axes] + [share]
-        words = "<br>".join(f"{chart_text(name)} {chart_text(_written(row[name]))}" for name in axes)
+    for score, row in scored:
+        share = (score - low) / (high - low) if high != low else 1.0
+        heights = [_height(axes[name], row.point[name]) for name in axes] + [share]
+        words = "<br>".join(f"{chart_text(name)} {chart_text(_written(row.point[name]))}" for name in axes)
         strong = share > 0.9
         traces.append(
             {
@@ -155,11 +159,11 @@ def _coordinates(summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]
                 "line": {"color": "$series-2" if strong else "$series-1", "width": 2 if strong else 1},
                 "marker": {"size": 5, "color": "$series-2" if strong else "$series-1"},
                 "opacity": round(0.12 + 0.75 * share**2, 3),
-                "hovertext": f"#{row['number']}: {row['score']:.{metric.digits}f}<br>{words}",
+                "hovertext": f"#{row.number}: {score:.{metric.digits}f}<br>{words}",
                 "hoverinfo": "text",
             }
         )
-    notes: list[dict[str, Any]] = []
+    notes: list[Trace] = []
     for position, (_, values) in enumerate(axes.items()):
         notes += [_tick(position, _height(values, value), _written(value)) for value in values]
     notes += [
@@ -172,7 +176,7 @@ def _coordinates(summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]
         "yaxis": {"visible": False, "range": [-0.06, 1.06], "fixedrange": True},
         "annotations": notes,
     }
-    shown = "" if len(rows) < MOST_LINES else f" The best {MOST_LINES} are shown."
+    shown = "" if len(scored) < MOST_LINES else f" The best {MOST_LINES} are shown."
     about = (
         "A line per configuration through the values of the settings that mattered most, to its score on the right; "
         f"the better, the stronger; the top tenth of the range in the second colour.{shown}"
@@ -181,10 +185,10 @@ def _coordinates(summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]
 
 
 def _axes(
-    summary: dict[str, Any], dimensions: Mapping[str, Sequence[Any]], rows: Sequence[dict[str, Any]]
+    summary: StudySummary, dimensions: Mapping[str, Sequence[Any]], rows: Sequence[ProposedPoint]
 ) -> dict[str, Sequence[Any]]:
-    varied = [name for name in dimensions if len({row[name] for row in rows}) > 1]
-    ranked = sorted(varied, key=lambda name: -summary["importance"].get(name, 0.0))[:MOST_AXES]
+    varied = [name for name in dimensions if len({row.point[name] for row in rows}) > 1]
+    ranked = sorted(varied, key=lambda name: -summary.importance.get(name, 0.0))[:MOST_AXES]
     return {name: dimensions[name] for name in dimensions if name in ranked}
 
 
@@ -200,7 +204,7 @@ def _written(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _tick(x: float, y: float, text: str) -> dict[str, Any]:
+def _tick(x: float, y: float, text: str) -> Trace:
     return {
         "x": x,
         "y": y,
@@ -212,29 +216,29 @@ def _tick(x: float, y: float, text: str) -> dict[str, Any]:
     }
 
 
-def _best(rows: Sequence[dict[str, Any]], digits: int) -> Table:
+def _best(rows: Sequence[RankedTrial], digits: int) -> Table:
     columns = ("#", "model", "validation", "splits", "test", "settings")
     cells = []
     for row in rows:
-        words = ", ".join(f"{name} {_written(value)}" for name, value in row["settings"].items())
+        words = ", ".join(f"{name} {_written(value)}" for name, value in row.settings.items())
         numbers = [
-            number_cell(row["number"], 0),
-            Cell(row["model"]),
-            number_cell(row["score"], digits),
-            number_cell(row["splits"], 0),
+            number_cell(row.number, 0),
+            Cell(row.model),
+            number_cell(row.score, digits),
+            number_cell(row.splits, 0),
         ]
-        cells.append([*numbers, number_cell(row["test"], digits), Cell(f"{words}, epoch chosen by {row['select']}")])
+        cells.append([*numbers, number_cell(row.test, digits), Cell(f"{words}, epoch chosen by {row.select}")])
     return Table(columns, cells, numeric=frozenset({"#", "validation", "splits", "test"}))
 
 
-def _diverged(rows: Sequence[dict[str, Any]]) -> Table | None:
+def _diverged(rows: Sequence[FailedTrial]) -> Table | None:
     if not rows:
         return None
     cells = [
         [
-            number_cell(row["number"], 0),
-            Cell(row["why"]),
-            Cell(", ".join(f"{name} {_written(value)}" for name, value in row["settings"].items())),
+            number_cell(row.number, 0),
+            Cell(row.why),
+            Cell(", ".join(f"{name} {_written(value)}" for name, value in row.settings.items())),
         ]
         for row in rows
     ]

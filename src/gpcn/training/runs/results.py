@@ -11,6 +11,7 @@ from msgspec import Struct
 from gpcn.records.reading import Count, Number, Seconds
 from gpcn.tasks.task import PartScores
 from gpcn.training.config import TrainConfig
+from gpcn.training.runs.records import ConfigRecord
 from gpcn.training.scores.evaluation import summarize
 from gpcn.training.training_facts import TrainingFacts
 from gpcn.utils.types import ROLES
@@ -74,7 +75,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     val_mean: float | None
     seconds: float
     parameters: int | None
-    config: TrainConfig
+    config: ConfigRecord
     splits: tuple[SplitResult, ...]
 
     @classmethod
@@ -91,6 +92,6 @@ class RunResult(Struct, frozen=True, kw_only=True):
             val_mean=val_mean,
             seconds=round(sum(split.seconds for split in splits), 3),
             parameters=splits[0].parameters if splits else None,
-            config=config,
+            config=ConfigRecord.of(config),
             splits=tuple(splits),
         )
