@@ -82,7 +82,7 @@ def rewritten(tmp_path: Path, **changes: object) -> Path:
         ({"adjacency__indptr": np.array([0, 2], np.int32)}, "damaged"),
         ({"splits": np.full((1, 6), 9, np.uint8)}, "unknown codes"),
         ({"splits": np.zeros((1, 4), np.uint8)}, "splits has shape"),
-        ({"labels": np.zeros(6, np.float64)}, "labels is float64"),
+        ({"labels": np.zeros(6, np.float64)}, "labels hold float64 values"),
         ({"adjacency__indices": np.array([1.0, 3, 2, 3, 4, 5])}, "indices is float64"),
         ({"features": np.zeros((6, 2), np.complex64)}, "features is complex64"),
         ({"meta": np.frombuffer(b"[" * 100_000, np.uint8)}, "no readable description"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -168,7 +169,7 @@ def test_it_is_compared_predicted_and_reported(tmp_path: Path) -> None:
     assert set(rows) == {"mlp", "gpcn", "majority"}
     assert rows["mlp"].beats_majority
 
-    predicted = compared.predict(graph)
+    predicted = gpcn.open_run(tmp_path / "c").predict()
     assert set(predicted.predicted) <= set(graph.label_names or ())
     predicted.save(tmp_path / "p.csv")
     header, first, *_ = (tmp_path / "p.csv").read_text().splitlines()
@@ -180,8 +181,18 @@ def test_it_is_compared_predicted_and_reported(tmp_path: Path) -> None:
     assert "rank error" in page.read_text()
 
 
+def test_auto_chooses_a_model_for_it(tmp_path: Path) -> None:
+    graph = ranked_graph()
+    portfolio = [{"title": name, "model": name, "settings": {"epochs": 12}} for name in ("trees", "mlp", "sgc")]
+    (tmp_path / "portfolio.json").write_text(json.dumps(portfolio))
+    chosen = gpcn.auto(graph, "4s", out=tmp_path / "a", portfolio=tmp_path / "portfolio.json", splits=[0])
+    assert set(chosen.models) <= {"mlp", "sgc"}
+    assert chosen.evaluate().metric == "rank_error"
+    assert len(chosen.predict().predicted) == graph.num_nodes
+
+
 def test_models_that_are_for_classes_decline_it() -> None:
-    with pytest.raises(ConfigError, match="trees is for classification, and ranks asks for ordinal; use another model"):
+    with pytest.raises(ConfigError, match="trees cannot learn ordinal, which ranks asks for; use another model"):
         gpcn.train(ranked_graph(), TrainConfig.of("trees"))
 
 

@@ -1,9 +1,9 @@
 """The native format: one `.npz` of plain arrays that holds a whole `Graph`.
 
-meta                    UTF-8 JSON: format, version, name, metric, label_names, feature_names, notes
+meta                    UTF-8 JSON: format, version, name, task, metric, label_names, feature_names, notes
 adjacency.indptr, adjacency.indices, adjacency.data (absent where all weights are 1)
 features | features.indptr, features.indices, features.data, features.shape
-labels                  int64 [N], -1 unknown
+labels                  int64 [N], -1 unknown; of another task than classification, what that reads
 splits                  uint8 [S, N]: 0 in no part, 1 train, 2 val, 3 test, 4 calibration
 node_ids.text, node_ids.ends    UTF-8 bytes of all ids, and where each one ends
 relations.K.indptr, .indices, .data    edges of the K-th type; meta names the types and holds the preparation of columns
@@ -57,6 +57,7 @@ class GraphMeta(Struct, frozen=True, kw_only=True, omit_defaults=True):
     format: str
     version: int
     name: str = "graph"
+    task: str = "classification"
     metric: str = "accuracy"
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
@@ -69,18 +70,19 @@ def from_arrays(arrays: Arrays, name: str) -> Graph:
     """Return the graph in `arrays`, checked like any other."""
     meta = _meta(arrays, name)
     try:
-        labels = require_array(arrays, "labels", "iu", 1)
-        size = (labels.size, labels.size)
+        labels = arrays["labels"]
+        size = (len(labels), len(labels))
         named = "node_ids.text" in arrays
         return Graph(
             adjacency=_matrix(arrays, "adjacency", size),
             relations={kind: _matrix(arrays, f"relations.{i}", size) for i, kind in enumerate(meta.relations)},
             features=_feature_matrix(arrays),
             labels=labels,
-            splits=_splits(arrays, labels.size),
+            splits=_splits(arrays, len(labels)),
             node_ids=packed_text.unpack_texts(arrays, packed_text.NODE_IDS) if named else None,
             name=meta.name,
             metric=meta.metric,
+            task_name=meta.task,
             label_names=meta.label_names,
             feature_names=meta.feature_names,
             notes=meta.notes,
@@ -98,6 +100,7 @@ def _to_arrays(graph: Graph) -> Arrays:
         version=VERSION,
         name=graph.name,
         metric=graph.metric,
+        task=graph.task_name,
         label_names=None if graph.label_names is None else tuple(graph.label_names),
         feature_names=None if graph.feature_names is None else tuple(graph.feature_names),
         notes=graph.notes,

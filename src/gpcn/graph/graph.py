@@ -200,6 +200,8 @@ class Graph:
         else:
             parts += [self.features.indptr, self.features.indices, self.features.data]
         parts.append(self.labels)
+        if self.task_name != "classification":
+            digest.update(self.task_name.encode())
         for number, split in enumerate(self.splits):
             parts += [split.train, split.val, split.test]
             if split.calibration.size:  # named, so that splits without one keep their digest

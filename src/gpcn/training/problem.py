@@ -60,11 +60,11 @@ class Problem:
     def of(cls, graph: Graph, config: TrainConfig, device: torch.device | str = "cpu") -> Problem:
         """Prepare `graph`: its links read in the direction of `config`, its features normalized where it says so."""
         specification = zoo.specification_of(config.model)
-        if specification.tasks is not None and graph.task_name not in specification.tasks:
-            able = [model.name for model in zoo.specifications() if model.tasks is None]
+        if not specification.learns_task(graph.task_name):
+            able = [model.name for model in zoo.specifications() if model.learns_task(graph.task_name)]
             raise ConfigError(
-                f"{config.model} is for {' or '.join(specification.tasks)}, and {graph.name} asks for "
-                f"{graph.task_name}; use another model, such as {', '.join(able[:5])}"
+                f"{config.model} cannot learn {graph.task_name}, which {graph.name} asks for; use another model, such "
+                f"as {', '.join(able[:5])}"
             )
         graph.task.check_can_learn(graph.target.values[graph.labelled], graph.name)
         if graph.num_features == 0 and specification.needs_features:

@@ -40,6 +40,7 @@ def read_whole(root: Path) -> Graph:
         node_ids=[name for part in parts for name in part.node_ids or ()] if manifest.named_nodes else None,
         name=about.name,
         metric=about.metric,
+        task_name=about.task,
         label_names=about.label_names,
         feature_names=about.feature_names,
         preparation=about.preparation,

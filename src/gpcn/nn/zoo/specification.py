@@ -81,6 +81,10 @@ class ModelSpecification:
         """Whether the model cannot be trained without any."""
         return "features" in self.reads and "features" not in self.optional
 
+    def learns_task(self, name: str) -> bool:
+        """Whether the model can learn tasks of that kind."""
+        return self.tasks is None or name in self.tasks
+
     @property
     def keeps_labels(self) -> bool:
         """Whether the model needs the training labels to predict."""

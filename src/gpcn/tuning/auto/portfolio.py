@@ -37,8 +37,9 @@ class Entry:
 
     def fits(self, graph: Graph) -> bool:
         """Whether it makes sense on that graph."""
-        needs = zoo.specification_of(self.model).needs_features
-        return (graph.directed or not self.directed) and (graph.num_features > 0 or not needs)
+        model = zoo.specification_of(self.model)
+        featured = graph.num_features > 0 or not model.needs_features
+        return (graph.directed or not self.directed) and featured and model.learns_task(graph.task_name)
 
     def config(self, graph: Graph, seed: int) -> TrainConfig:
         """As it is trained on that graph."""
