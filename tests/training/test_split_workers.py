@@ -11,6 +11,7 @@ import pytest
 
 from gpcn import Graph, TrainConfig
 from gpcn.exec import prestarted
+from gpcn.training.progress import Progress
 from gpcn.training.runs import split_workers
 from gpcn.training.runs.split_workers import SplitWorkers
 from gpcn.training.runs.training import train
@@ -62,3 +63,20 @@ def test_a_worker_that_died_is_replaced(graph: Graph, tmp_path: Path) -> None:
             os.kill(worker.process.pid or 0, signal.SIGKILL)
             worker.process.join()
         assert len(train(graph, OTHER, workers=workers, out=tmp_path).splits) == 6
+
+
+def test_a_worker_that_dies_while_it_trains_costs_no_result(graph: Graph, tmp_path: Path) -> None:
+    config = TrainConfig.of("gpcn", hidden=8, epochs=400, patience=400)
+    alone = train(graph, config, jobs=1, splits=[0, 1])
+    killed: list[int] = []
+    with SplitWorkers(graph, 2) as workers:
+
+        def kill(progress: Progress) -> None:
+            if not killed and progress.split == 1:  # this process trains split 0
+                killed.append(workers.executor.pool.busy[0].process.pid or 0)
+                os.kill(killed[0], signal.SIGKILL)
+
+        result = train(graph, config, workers=workers, splits=[0, 1], out=tmp_path, save_every=0.0, progress=kill)
+    assert killed
+    assert [split.test for split in result.splits] == [split.test for split in alone.splits]
+    assert [split.epochs for split in result.splits] == [400, 400]

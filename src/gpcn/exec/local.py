@@ -46,7 +46,8 @@ class LocalExecutor(Generic[Outcome]):
         payload: its arrays lie in one file that all processes map, not copy.
         jobs: how many; `None` is as many as cores, started only when they pay.
         here: whether this process performs tasks, too: `never`, `first` (until others have started; it then hands over
-            what it is at) or `always`; by default `first` where `jobs` is `None`, else `never`.
+            what it is at) or `always` (others are given tasks meanwhile, before outcomes are yielded); by default
+            `first` where `jobs` is `None`, else `never`.
         lost: gives the outcome of a task whose workers died, after so many attempts.
 
     Attributes:
