@@ -125,10 +125,10 @@ def test_edge_attributes_that_are_not_used_are_noted() -> None:
 
 def test_train_says_what_it_expects() -> None:
     graph = synthesize(nodes=60, degree=4)
-    with pytest.raises(ConfigError, match="config is 'gpcn'; expected a TrainConfig"):
-        train(graph, "gpcn")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="graph is of type str; expected a Graph"):
-        train("texas", TrainConfig.of("gpcn"))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="config is 3; expected a model's name, or a TrainConfig"):
+        train(graph, 3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="graph is of type int; expected a Graph, a dataset's name or a path"):
+        train(3, TrainConfig.of("gpcn"))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="no split is named; expected some of 0 to 4"):
         train(graph, TrainConfig.of("gpcn"), splits=[])
 

@@ -75,6 +75,9 @@ def test_a_run_without_test_nodes_shows_how_it_learned_and_nothing_of_tests(tmp_
     words = ("--model", "gpcn", "--set", "epochs=5", "--out", tmp_path / "run")
     trained = in_process("train", tmp_path / "graph.npz", *words)
     assert "accuracy – ± –" in trained.stdout
+    refused = in_process("predict", tmp_path / "run", "--out-of-fold", "--out", tmp_path / "p.csv")
+    assert "no finished split of" in refused.stderr
+    assert "has no test nodes, which no model has learned from" in refused.stderr
     html = str(run_section.run_section(material(tmp_path / "run")))
     assert "Learning" in html
     assert "Predictions on test nodes" not in html

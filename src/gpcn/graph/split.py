@@ -100,7 +100,11 @@ class Split:
         return all(np.array_equal(nodes, getattr(other, name)) for name, nodes in self.parts().items())
 
 
-PURPOSES = {"train": "to learn from", "val": "by whose scores training stops and models are chosen"}
+PURPOSES = {
+    "train": "to learn from",
+    "val": "by whose scores training stops and models are chosen",
+    "test": "which no model has learned from or was chosen by",
+}
 
 
 def missing_part(whose: str, part: str) -> DataError:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from gpcn.errors import CheckpointError, ConfigError, Option
 from gpcn.graph import Graph
+from gpcn.graph.split import missing_part
 from gpcn.training.predictions.prediction import Predictions
 from gpcn.training.runs.run import Run
 
@@ -31,6 +32,8 @@ def predict_out_of_fold(runs: Sequence[Run], graph: Graph, *, splits: Sequence[i
             total[test] += run.predictions(number)[test]
             times_tested[test] += 1
     nodes = np.flatnonzero(times_tested)
+    if not nodes.size:
+        raise missing_part(f"no finished split of {runs[0].path}", "test")
     ids = graph.node_ids or tuple(str(number) for number in range(graph.num_nodes))
     return Predictions(
         nodes=nodes,
