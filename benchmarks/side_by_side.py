@@ -24,7 +24,7 @@ from torch import Tensor
 from gpcn import Graph, load
 from gpcn.nn import GPCN, SparseOperator, inputs_of
 from gpcn.nn.engine.memory import reuse_freed_memory
-from gpcn.nn.engine.polynomial import bank_powers, horner
+from gpcn.nn.engine.polynomial import bank_horner, bank_powers
 from gpcn.nn.training_step.direct_pass import DirectPass
 from gpcn.training.adam import Adam, Group
 
@@ -63,7 +63,7 @@ class Stacked:
         parts = hidden.view(len(hidden), self.count, -1).permute(1, 2, 0)  # [R, h, N]
         product = torch.bmm(terms, parts).view(self.count, self.layers + 1, self.classes, -1)
         blocks = product.permute(3, 1, 0, 2).reshape(len(hidden), self.layers + 1, self.count * self.classes)
-        logits = horner(self.links, blocks).view(-1, self.count, self.classes)
+        logits = bank_horner((self.links,), (self.layers,), blocks).view(-1, self.count, self.classes)
         soft = torch.softmax(logits.index_select(0, self.train), 2)
         self.error.index_copy_(0, self.train, soft.div_(len(self.train)).sub_(self.wanted))
         stack = bank_powers((self.links.T,), (self.layers,), self.error.flatten(1))  # [N, L + 1, R C]

@@ -119,9 +119,7 @@ class RowDropout:
         self.p, self.scale, self.width = check_probability(p), 1 / (1 - p), width
         self.threshold = _threshold(p)
         step = 4 * max(1, PIECE // (4 * max(1, width)))  # rows at a time; by four, so that no draw is divided
-        self.pieces: list[
-            tuple[int, NDArray[np.int64] | None, slice]
-        ] = []  # entries drawn, rows of them, where they go
+        self.pieces: list[tuple[int, NDArray[np.int64] | None, slice]] = []  # entries drawn, rows of them, their place
         numbers = None if rows is None else rows.numpy()
         for start in range(0, count, step):
             stop = min(start + step, count)

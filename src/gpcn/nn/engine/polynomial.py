@@ -149,11 +149,6 @@ def collapsed_polynomial(
     return total
 
 
-def horner(operator: SparseOperator, blocks: Tensor) -> Tensor:
-    """`Σ_k A^k blocks[:, k]` for `blocks` `[N, L + 1, C]`."""
-    return bank_horner((operator,), (blocks.shape[1] - 1,), blocks)
-
-
 def bank_horner(operators: Operators, depths: Sequence[int], blocks: Tensor) -> Tensor:
     """`blocks[:, 0] + Σ_o Σ_k O_o^k blocks[:, (o, k)]` for `blocks` `[N, 1 + Σ L_o, C]`."""
     total: Tensor = _Horner.apply(blocks, operators, tuple(depths))
