@@ -266,11 +266,11 @@ class TestCommitted:
         table = read(RESULTS / automatic.TABLE, automatic.COLUMNS)
         defaults = read(RESULTS / automatic.DEFAULTS_TABLE, automatic.DEFAULTS)
         compared = {
-            row["dataset"]: row for row in automatic.auto_results_comparison(table, defaults, self.table, self.splits)
+            row.dataset: row for row in automatic.auto_results_comparison(table, defaults, self.table, self.splits)
         }
         assert set(compared) == AUTOMATIC
-        assert {name for name, row in compared.items() if row["published"]} == set(AT_HAND)
-        behind = [row["default"]["test"] - row["default"]["auto"] for row in compared.values() if row["default"]]
+        assert {name for name, row in compared.items() if row.published} == set(AT_HAND)
+        behind = [row.default.test - row.default.auto for row in compared.values() if row.default]
         assert len(behind) >= 10
         assert max(behind) < 3  # of the best on test nodes, whom nobody can choose before
 

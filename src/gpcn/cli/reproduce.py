@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
 from gpcn.cli.shared.training_options import Jobs, SplitNumbers, read_splits
 from gpcn.errors import ConfigError, near_matches
+
+if TYPE_CHECKING:
+    from gpcn.paper.rows import Row
 
 TABLES = ("table-1", "table-2", "table-3", "table-4")
 TARGETS = (*TABLES, "figure-1", "figure-2", "variants", "learned", "theory", "operators", "all", "recipes")
@@ -159,7 +162,7 @@ def _show(document: dict[str, Any], folder: Path) -> None:
     to.print(f"kept in {escaped(folder)}", highlight=False)
 
 
-def _show_rows(rows: list[dict[str, Any]]) -> Any:
+def _show_rows(rows: list[Row]) -> Any:
     shown = plain_table("dataset", "method", "recipe", "test", "paper", "difference", "note", numeric=("test", "paper"))
     for row in rows:
         against = None if row["paper_mean"] is None or row.get("mean") is None else row["mean"] - row["paper_mean"]
@@ -184,7 +187,7 @@ def _verdict(against: float | None, deviation: float | None) -> str:
     return "within one std below" if against >= -deviation else "below the paper"
 
 
-def _show_ablation(rows: list[dict[str, Any]]) -> Any:
+def _show_ablation(rows: list[Row]) -> Any:
     shown = plain_table("dataset", "method", "setting", "value", "test", "note", numeric=("value", "test"))
     for row in rows:
         pair = _pair(row["mean"], row["std"])
@@ -192,7 +195,7 @@ def _show_ablation(rows: list[dict[str, Any]]) -> Any:
     return shown
 
 
-def _show_learned(rows: list[dict[str, Any]]) -> Any:
+def _show_learned(rows: list[Row]) -> Any:
     shown = plain_table("dataset", "method", "recipe", "μ start", "μ", "θ", numeric=("μ start", "μ"))
     for row in rows:
         mix = [number_text(row.get(name), 3) for name in ("mu_start", "mu")]
@@ -202,7 +205,7 @@ def _show_learned(rows: list[dict[str, Any]]) -> Any:
     return shown
 
 
-def _show_theory(rows: list[dict[str, Any]]) -> Any:
+def _show_theory(rows: list[Row]) -> Any:
     numeric = ("L", "γ", "μ", "bound", "train", "test", "gap", "energy")
     shown = plain_table("dataset", "model", *numeric[:4], "largest term", *numeric[4:], numeric=numeric)
     for row in rows:
@@ -216,7 +219,7 @@ def _show_theory(rows: list[dict[str, Any]]) -> Any:
     return shown
 
 
-def _show_complexity(rows: list[dict[str, Any]]) -> Any:
+def _show_complexity(rows: list[Row]) -> Any:
     numeric = ("reached", "corrected bound", "printed bound")
     shown = plain_table("dataset", "model", *numeric, numeric=numeric)
     for row in rows:
@@ -225,7 +228,7 @@ def _show_complexity(rows: list[dict[str, Any]]) -> Any:
     return shown
 
 
-def _show_recipes(rows: list[dict[str, Any]]) -> Any:
+def _show_recipes(rows: list[Row]) -> Any:
     shown = plain_table("dataset", "method", "recipe", "validation", "settings", numeric=("validation",))
     for row in rows:
         settings = " ".join(f"{name}={value}" for name, value in row["settings"].items()) or row["how"]

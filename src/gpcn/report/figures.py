@@ -16,6 +16,7 @@ from gpcn.report.escaping import chart_labels, chart_text
 READABLE = 12
 MOST_CLASSES = 100  # rows and columns of a heat map of classes; a page of all pairs of 2,000 would have 400 MB
 Trace = dict[str, Any]
+"""A part of a document that plotly.js reads."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,16 @@ class Figure:
     title: str
     about: str
     data: Sequence[Trace]
-    layout: dict[str, Any]
+    layout: Trace
     height: int = 320
 
     @property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Trace:
         """What is drawn."""
         return {"data": list(self.data), "layout": {**self.layout, "height": self.height}}
 
 
-def category_axis(names: Sequence[object], *, downwards: bool = False, **more: Any) -> dict[str, Any]:
+def category_axis(names: Sequence[object], *, downwards: bool = False, **more: Any) -> Trace:
     """An axis of categories; `downwards` the first is on top."""
     last = len(names) - 0.5
     span = [last, -0.5] if downwards else [-0.5, last]
@@ -65,7 +66,7 @@ def heat_map(
     down: str = "",
     across: str = "",
     diverging: bool = False,
-) -> tuple[list[Trace], dict[str, Any]]:
+) -> tuple[list[Trace], Trace]:
     """A heat map with its numbers written in where there is room; `hover` is a format of row, column and number."""
     finite = [abs(value) for row in values for value in row if value is not None]
     top = max(finite, default=1.0) or 1.0
@@ -113,7 +114,7 @@ def dotted_line(name: str, x: Sequence[float | None], y: Sequence[float | None])
     }
 
 
-def whiskers(reach: Sequence[float | None]) -> dict[str, Any]:
+def whiskers(reach: Sequence[float | None]) -> Trace:
     """Lines as long as `reach` to both sides of a point."""
     return {"type": "data", "array": rounded_values(reach), "thickness": 1.5, "width": 4, "color": "$quiet"}
 

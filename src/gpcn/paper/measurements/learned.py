@@ -66,7 +66,7 @@ def measure(
     ]
 
 
-def _row(dataset: str, recipe: Recipe, answers: Sequence[dict[str, Any]], missing: str) -> Row:
+def _row(dataset: str, recipe: Recipe, answers: Sequence[Row], missing: str) -> Row:
     row: Row = {"dataset": dataset, "method": recipe.model, "recipe": recipe.origin, "splits": len(answers)}
     failed = [answer["failed"] for answer in answers if "failed" in answer]
     if missing or failed:

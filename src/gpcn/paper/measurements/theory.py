@@ -98,7 +98,7 @@ def measure(
     return table
 
 
-def _summary(answers: Sequence[dict[str, Any]]) -> Row:
+def _summary(answers: Sequence[Row]) -> Row:
     done = [answer for answer in answers if "failed" not in answer]
     row: Row = {"seconds": round(sum(answer["seconds"] for answer in answers), 2)}
     row |= {"commit": rows.commits_of_answers(answers), "status": rows.failure_status(answers)}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -45,6 +45,43 @@ HEADER = (
 )
 
 
+@dataclass(frozen=True)
+class ScoredMethod:
+    """A method with its mean test score and deviation over some splits."""
+
+    method: str
+    test: float
+    std: float
+
+
+@dataclass(frozen=True)
+class BestDefault(ScoredMethod):
+    """The best model with default settings on `splits`, where `auto` has the mean `auto`."""
+
+    splits: list[int]
+    auto: float
+
+
+@dataclass(frozen=True)
+class ComparedAuto:
+    """`auto` on one dataset, and what was measured beside it.
+
+    Args:
+        auto: its mean over `splits`, from the rows `runs`.
+        default: the model with default settings that has the highest test score, which nobody can choose before.
+        tuned: the row of the family, with settings searched for this dataset, that has the best validation score.
+        published: the best row of any method that the paper prints, which is over all splits.
+    """
+
+    dataset: str
+    splits: list[int]
+    auto: float
+    runs: list[Row]
+    default: BestDefault | None
+    tuned: ScoredMethod | None
+    published: tuple[str, published.Score] | None
+
+
 def auto_results_coverage(automatic: Sequence[Row]) -> tuple[int, int]:
     """In how many of how many runs the expected interval contains the test score."""
     return sum(_covered(row) for row in automatic), len(automatic)
@@ -56,32 +93,27 @@ def _covered(row: Row) -> bool:
 
 def auto_results_comparison(
     automatic: Sequence[Row], defaults: Sequence[Row], table: Sequence[Row], splits: Sequence[Row]
-) -> list[dict[str, Any]]:
-    """Per dataset the mean of `auto` over its splits, and beside it, where it was measured on these splits:
-
-    - `default`: the model with default settings that has the highest test score, which nobody can choose before;
-    - `tuned`: the row of the family, with settings searched for this dataset, that has the best validation score;
-    - `published`: the best row of any method that the paper prints, which is over all splits.
-    """
+) -> list[ComparedAuto]:
+    """Return per dataset the mean of `auto` over its splits, and beside it what was measured on these splits."""
     compared = []
     for dataset in dict.fromkeys(row["dataset"] for row in automatic):
         runs = [row for row in automatic if row["dataset"] == dataset]
         numbers = sorted({row["split"] for row in runs}, key=int)
         compared.append(
-            {
-                "dataset": dataset,
-                "splits": [int(number) for number in numbers],
-                "auto": float(np.mean([float(row["test"]) for row in runs])),
-                "runs": runs,
-                "default": _best_default(defaults, dataset, runs),
-                "tuned": _tuned_family(table, splits, dataset, numbers),
-                "published": published.best_published(dataset),
-            }
+            ComparedAuto(
+                dataset,
+                [int(number) for number in numbers],
+                float(np.mean([float(row["test"]) for row in runs])),
+                runs,
+                _best_default(defaults, dataset, runs),
+                _tuned_family(table, splits, dataset, numbers),
+                published.best_published(dataset),
+            )
         )
     return compared
 
 
-def _best_default(defaults: Sequence[Row], dataset: str, runs: Sequence[Row]) -> dict[str, Any] | None:
+def _best_default(defaults: Sequence[Row], dataset: str, runs: Sequence[Row]) -> BestDefault | None:
     """On the splits of `runs` on which defaults were measured; `auto` is the mean of the runs there."""
     automatic = {row["split"]: float(row["test"]) for row in runs}
     tests: dict[str, dict[str, float]] = {}
@@ -96,14 +128,14 @@ def _best_default(defaults: Sequence[Row], dataset: str, runs: Sequence[Row]) ->
         return None
     best = max(complete, key=lambda model: np.mean(complete[model]))
     spread = np.std(complete[best], ddof=1) if len(numbers) > 1 else 0.0
-    where = {"splits": [int(number) for number in numbers], "auto": np.mean([automatic[number] for number in numbers])}
-    return _scored(best, float(np.mean(complete[best])), float(spread)) | where
+    mean = float(np.mean([automatic[number] for number in numbers]))
+    return BestDefault(best, float(np.mean(complete[best])), float(spread), list(map(int, numbers)), mean)
 
 
 def _tuned_family(
     table: Sequence[Row], splits: Sequence[Row], dataset: str, numbers: Sequence[str]
-) -> dict[str, Any] | None:
-    tuned: list[tuple[float, dict[str, Any]]] = []
+) -> ScoredMethod | None:
+    tuned: list[tuple[float, ScoredMethod]] = []
     for method, row in product(FAMILY, table):
         if (row["dataset"], row["method"]) != (dataset, method) or not row["mean"]:
             continue
@@ -115,23 +147,19 @@ def _tuned_family(
         }
         if sorted(tests, key=int) == list(numbers):
             mean = float(np.mean(list(tests.values())))
-            tuned.append((recipe_validation_score(row), _scored(method, mean, float(row["std"]))))
+            tuned.append((recipe_validation_score(row), ScoredMethod(method, mean, float(row["std"]))))
     return max(tuned, key=lambda pair: pair[0])[1] if tuned else None
 
 
-def _scored(method: str, test: float, std: float) -> dict[str, Any]:
-    return {"method": method, "test": test, "std": std}
-
-
-def auto_reaches_default(row: dict[str, Any]) -> bool | None:
+def auto_reaches_default(row: ComparedAuto) -> bool | None:
     """Whether `auto` is at or above the best default minus half its std, on the splits of both."""
-    best = row["default"]
-    return None if best is None else bool(best["auto"] >= best["test"] - best["std"] / 2)
+    best = row.default
+    return None if best is None else best.auto >= best.test - best.std / 2
 
 
-def auto_reaches_published(row: dict[str, Any]) -> bool | None:
+def auto_reaches_published(row: ComparedAuto) -> bool | None:
     """Whether `auto` is at or above the paper's best row of any method."""
-    return None if row["published"] is None else row["auto"] >= row["published"][1].mean
+    return None if row.published is None else row.auto >= row.published[1].mean
 
 
 def auto_results_section(
@@ -143,23 +171,23 @@ def auto_results_section(
         return ""
     lines = [INTRODUCTION, *HEADER]
     for row in compared:
-        intervals = "; ".join(map(_interval, row["runs"]))
-        cells = [row["dataset"], ", ".join(map(str, row["splits"])), f"{row['auto']:.2f}", intervals]
-        cells += [_default_cell(row), _score_cell(row["tuned"])]
-        best = row["published"]
+        intervals = "; ".join(map(_interval, row.runs))
+        cells = [row.dataset, ", ".join(map(str, row.splits)), f"{row.auto:.2f}", intervals]
+        cells += [_default_cell(row), _score_cell(row.tuned)]
+        best = row.published
         cells += ["–" if best is None else f"{best[0]} {best[1].mean:.2f} ± {best[1].std:.2f}"]
-        cells += ["; ".join(run["chosen"] for run in row["runs"])]
+        cells += ["; ".join(run["chosen"] for run in row.runs)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", _summary(compared, automatic), ""])
 
 
-def _summary(compared: Sequence[dict[str, Any]], automatic: Sequence[Row]) -> str:
+def _summary(compared: Sequence[ComparedAuto], automatic: Sequence[Row]) -> str:
     parts = []
     for text, reaches in (
         ("at or above the best default model minus half its std", auto_reaches_default),
         ("at or above the best row of any method in the paper", auto_reaches_published),
     ):
-        decided = [(row["dataset"], reaches(row)) for row in compared if reaches(row) is not None]
+        decided = [(row.dataset, reaches(row)) for row in compared if reaches(row) is not None]
         below = [dataset for dataset, reached in decided if not reached]
         if decided:
             names = f" (not on {', '.join(below)})" if below else ""
@@ -175,17 +203,17 @@ def _interval(run: Row) -> str:
     return text if _covered(run) else f"{text} (missed)"
 
 
-def _default_cell(row: dict[str, Any]) -> str:
+def _default_cell(row: ComparedAuto) -> str:
     """The best default, and where it was measured if that is not where `auto` was."""
-    best = row["default"]
-    if best is None or best["splits"] == row["splits"]:
+    best = row.default
+    if best is None or best.splits == row.splits:
         return _score_cell(best)
-    where = ", ".join(map(str, best["splits"]))
-    return f"{_score_cell(best)} (split {where}; auto {best['auto']:.2f})"
+    where = ", ".join(map(str, best.splits))
+    return f"{_score_cell(best)} (split {where}; auto {best.auto:.2f})"
 
 
-def _score_cell(row: dict[str, Any] | None) -> str:
+def _score_cell(row: ScoredMethod | None) -> str:
     if row is None:
         return "–"
-    spread = f" ± {row['std']:.2f}" if row["std"] else ""  # one split has none
-    return f"{row['method']} {row['test']:.2f}{spread}"
+    spread = f" ± {row.std:.2f}" if row.std else ""  # one split has none
+    return f"{row.method} {row.test:.2f}{spread}"

@@ -21,6 +21,7 @@ from gpcn.nn.zoo import FAMILY
 from gpcn.paper.evaluations import Evaluations, Progress, load_once
 from gpcn.paper.reference.published import DATASETS
 from gpcn.paper.reference.recipes import Recipe
+from gpcn.paper.rows import Row
 from gpcn.paper.searches.baseline_search import baseline_search_plan, search_baseline
 from gpcn.paper.searches.family_search import FamilySearch
 from gpcn.paper.searches.plans import Settings, family_search_plan
@@ -36,7 +37,7 @@ def find_all_recipes(
     *,
     evaluations: Evaluations,
     progress: Progress | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Find the recipes of all models on all datasets, and keep them in `path` beside those there.
 
     What is returned says also which datasets are not at hand.
@@ -59,7 +60,7 @@ def find_all_recipes(
     return new
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read(path: Path) -> list[Row]:
     try:
         recipes = json.loads(path.read_bytes())
         return [row for row in recipes if _key(row)]
@@ -69,7 +70,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
         raise CheckpointError(f"{path} is not a list of recipes; move it away to write a new one") from error
 
 
-def _key(row: dict[str, Any]) -> tuple[str, ...]:
+def _key(row: Row) -> tuple[str, ...]:
     return row["dataset"], row["model"], row["origin"]
 
 
