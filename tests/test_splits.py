@@ -19,9 +19,10 @@ from gpcn import (
     synthesize,
     time_split,
 )
+from gpcn.graph.split import SCORED
 from gpcn.records.reading import decode, encode
 from gpcn.splits import hold_back
-from gpcn.utils.types import ROLES, UNKNOWN
+from gpcn.utils.types import UNKNOWN
 from tests.graphs import make_graph
 
 
@@ -159,7 +160,7 @@ def test_times_are_in_order_and_equal_ones_stay_together(times: list[float], tra
 def test_different_times_meet_the_shares() -> None:
     moments = np.random.default_rng(0).permutation(100).astype(np.float64)
     split = time_split(np.zeros(100, dtype=np.int64), moments)
-    assert [getattr(split, role).size for role in ROLES] == [60, 20, 20]
+    assert [getattr(split, role).size for role in SCORED] == [60, 20, 20]
     assert set(moments[split.train]) == set(range(60))
 
 
@@ -180,7 +181,7 @@ def test_groups_are_never_in_two_parts(sizes: list[int], seed: int, alone: int) 
     labels[np.cumsum(sizes) - 1] = 0  # every group has a labelled node
     for split in group_splits(labels, groups, count=3, train=0.5, val=0.2, seed=seed):
         np.testing.assert_array_equal(everything(split), np.flatnonzero(labels != UNKNOWN))
-        members = [{groups[node] for node in getattr(split, role)} - {""} for role in ROLES]
+        members = [{groups[node] for node in getattr(split, role)} - {""} for role in SCORED]
         assert not (members[0] & members[1] or members[0] & members[2] or members[1] & members[2])
 
 

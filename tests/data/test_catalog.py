@@ -12,7 +12,7 @@ import pytest
 from gpcn import DataError, load
 from gpcn.data.benchmarks import catalog, readers
 from gpcn.data.benchmarks import loading as benchmark
-from gpcn.utils.types import ROLES
+from gpcn.graph.split import SCORED
 
 THE_PAPERS = (
     "chameleon squirrel film cornell texas wisconsin cora citeseer pubmed twitch-de penn94 yelp-chi deezer-europe "
@@ -68,7 +68,7 @@ def test_statistics_are_the_known_ones(name: str, load_dataset) -> None:
     assert statistics == (entry.nodes, entry.edges, entry.features, entry.classes, entry.splits)
     assert (graph.directed, graph.metric, graph.name) == (entry.directed, entry.metric, name)
     if name in SPLIT_SIZES:
-        assert tuple(getattr(graph.splits[0], role).size for role in ROLES) == SPLIT_SIZES[name]
+        assert tuple(getattr(graph.splits[0], role).size for role in SCORED) == SPLIT_SIZES[name]
 
 
 @pytest.mark.mirror
@@ -87,7 +87,7 @@ def test_the_geom_gcn_splits_of_chameleon_are_the_ones_in_the_archive(mirror: Pa
     folder = mirror / "graphdml-uiuc-jlu/geom-gcn/splits"
     for number, split in enumerate(load_dataset("chameleon").splits):
         with np.load(folder / f"chameleon_split_0.6_0.2_{number}.npz") as masks:
-            for role in ROLES:
+            for role in SCORED:
                 np.testing.assert_array_equal(np.flatnonzero(masks[f"{role}_mask"]), getattr(split, role))
 
 
@@ -105,7 +105,7 @@ def test_reed98_follows_the_benchmarks_encoding(load_dataset) -> None:
     assert np.bincount(graph.labels + 1).tolist() == [97, 504, 361]
     np.testing.assert_array_equal(graph.features.sum(axis=1), np.full(962, 6))
     for split in graph.splits:
-        assert sum(getattr(split, role).size for role in ROLES) == graph.labelled.size
+        assert sum(getattr(split, role).size for role in SCORED) == graph.labelled.size
 
 
 @pytest.mark.mirror

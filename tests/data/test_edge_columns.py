@@ -19,7 +19,7 @@ from gpcn import Columns, ConfigError, DataError, Graph, from_frames, from_netwo
 from gpcn.cli.shared.options import GraphOptions
 from gpcn.data.tables.columns_file import read_columns_file
 from gpcn.data.tables.tables_out import write_graph_tables
-from gpcn.utils.types import ROLES
+from gpcn.graph.split import SCORED
 from tests.commands import document, refused
 
 EDGES = """payer,payee,amount,kind,at,remark
@@ -377,7 +377,7 @@ def test_parts_of_a_split_may_be_called_by_other_words(tmp_path: Path) -> None:
     nodes = [f"n{number},{number % 2},{number}.5,{word}" for number, word in enumerate(sum(words.values(), ()))]
     written(tmp_path / "g", "source,target\nn0,n1\n", "id,label,f,split\n" + "\n".join([*nodes, "n6,0,1,n/a"]) + "\n")
     (split,) = load(tmp_path / "g").splits
-    assert [getattr(split, role).tolist() for role in ROLES] == [[0, 1], [2, 3], [4, 5]]
+    assert [getattr(split, role).tolist() for role in SCORED] == [[0, 1], [2, 3], [4, 5]]
 
 
 def plain_table(text: str) -> dict[str, list[Any]]:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from gpcn import DataError, Graph, load
 from gpcn.data.benchmarks import catalog
-from gpcn.utils.types import ROLES
+from gpcn.graph.split import SCORED
 
 RNG = np.random.default_rng(5)
 NODES = 40
@@ -104,7 +104,7 @@ def test_facebook_graphs_are_read(name: str, serve) -> None:
     assert graph.num_features == sum(kind if kind != 2 else 1 for kind in kinds)
     assert len(graph.splits) == 5
     for split in graph.splits:
-        assert np.isin(np.concatenate([getattr(split, role) for role in ROLES]), labelled).all()
+        assert np.isin(np.concatenate([getattr(split, role) for role in SCORED]), labelled).all()
     if name != "penn94":
         assert graph.splits[0].train.size == round(labelled.size / 2)
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from gpcn import Columns, DataError, Graph, load, synthesize
 from gpcn.data.tables.tables_out import write_graph_tables
-from gpcn.utils.types import ROLES
+from gpcn.graph.split import SCORED
 
 EDGES = "source,target\na,b\nb,c\nc,a\na,d\n"
 PLAIN = Columns(scale="none", structure="none")
@@ -61,7 +61,7 @@ def test_weights_undirected_links_and_split_columns_are_read(folder: Path) -> No
     graph = load(folder, columns=Columns(undirected=True))
     assert graph.adjacency[1, 0] == graph.adjacency[0, 1] == 5
     assert not graph.directed
-    assert [getattr(graph.splits[1], role).tolist() for role in ROLES] == [[2], [1], [0]]
+    assert [getattr(graph.splits[1], role).tolist() for role in SCORED] == [[2], [1], [0]]
 
 
 def test_parquet_is_the_same_graph(folder: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gpcn import Graph
-from gpcn.utils.types import ROLES
+from gpcn.graph.split import SCORED
 
 
 def names_of(names: Any, count: int) -> list[str]:
@@ -29,5 +29,5 @@ def check_equal(one: Graph, other: Graph) -> None:
     prepared = [[(c.name, c.role, c.missing) for c in graph.preparation.columns] for graph in (one, other)]  # type: ignore[union-attr]
     assert prepared[0] == prepared[1]
     for mine, theirs in zip(one.splits, other.splits, strict=True):
-        for part in ROLES:
+        for part in SCORED:
             np.testing.assert_array_equal(getattr(mine, part), getattr(theirs, part))

@@ -21,8 +21,8 @@ from gpcn.distributed.sharding.joined_tables import Tables
 from gpcn.distributed.sharding.table_database import matching_files
 from gpcn.distributed.sharding.table_shards import shard_tables
 from gpcn.errors import ConfigError, DataError
+from gpcn.graph.split import SCORED
 from gpcn.preparation.preparation import Preparation
-from gpcn.utils.types import ROLES
 
 pytest.importorskip("duckdb")
 NODES = 40
@@ -81,7 +81,7 @@ def test_parts_are_those_of_the_graph_in_memory(tmp_path: Path, kind: str, undir
     np.testing.assert_allclose(np.concatenate([part.features for part in parts]), graph.features, atol=1e-6)
     np.testing.assert_array_equal(np.concatenate([part.labels for part in parts]), graph.labels)
     assert [name for part in parts for name in part.node_ids or ()] == list(graph.node_ids or ())
-    for role in ROLES:
+    for role in SCORED:
         nodes = np.concatenate([getattr(part.splits[0], role) + part.start for part in parts])
         np.testing.assert_array_equal(nodes, getattr(graph.splits[0], role))
     for key in ("metric", "classes", "positive", "features", "directed"):

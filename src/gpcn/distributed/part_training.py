@@ -34,7 +34,6 @@ from gpcn.training.loop import Observer, TrainingLoop
 from gpcn.training.runs.results import SplitRecord, SplitResult
 from gpcn.training.runs.run import Run
 from gpcn.training.runs.split_run import write_epoch_history
-from gpcn.utils.types import ROLES
 
 Watch = Callable[[int], Observer]
 Publish = Callable[[Path], None]
@@ -123,13 +122,13 @@ def part_prediction_table(run: Run, data: PartData, probabilities: Any) -> pa.Ta
 
 
 def _metrics(problem: PartProblem, split: Split, probabilities: Tensor) -> dict[str, PartScores]:
-    """By role, how good predictions are for the nodes of all workers."""
+    """Return by part how good predictions are for the nodes of all workers."""
     graph, workers = problem.graph, problem.workers
     metrics = {}
-    for role in ROLES:
-        nodes = torch.tensor(getattr(split, role))
-        rows, labels = workers.gather(probabilities[nodes]), workers.gather(problem.truth[nodes])
-        metrics[role] = graph.task.evaluate(rows.numpy(), labels.numpy(), graph.metric)
+    for part, nodes in split.scored().items():
+        chosen = torch.tensor(nodes)
+        rows, labels = workers.gather(probabilities[chosen]), workers.gather(problem.truth[chosen])
+        metrics[part] = graph.task.evaluate(rows.numpy(), labels.numpy(), graph.metric)
     return metrics
 
 

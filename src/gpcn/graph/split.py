@@ -13,6 +13,7 @@ from gpcn.graph.validation import read_only_array
 from gpcn.utils.types import IntVector
 
 PARTS = ("train", "val", "test", "calibration")
+SCORED = PARTS[:3]
 
 
 def _no_nodes() -> IntVector:
@@ -77,6 +78,10 @@ class Split:
     def parts(self) -> dict[str, IntVector]:
         """All four parts by name."""
         return {name: getattr(self, name) for name in PARTS}
+
+    def scored(self) -> dict[str, IntVector]:
+        """The parts whose predictions are scored."""
+        return {name: getattr(self, name) for name in SCORED}
 
     def mask(self, part: str, num_nodes: int) -> npt.NDArray[np.bool_]:
         """One part as a boolean vector."""

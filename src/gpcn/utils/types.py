@@ -12,4 +12,3 @@ IntVector: TypeAlias = npt.NDArray[np.int64]
 FloatMatrix: TypeAlias = npt.NDArray[np.float32]
 SparseMatrix: TypeAlias = sp.csr_array
 UNKNOWN = -1
-ROLES = ("train", "val", "test")

@@ -11,7 +11,6 @@ from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.tasks.task import PartScores
 from gpcn.training.runs.run import Run
-from gpcn.utils.types import ROLES
 
 
 def folder_scores_on_split(
@@ -30,6 +29,6 @@ def folder_scores_on_split(
     current, likely = graph(), np.mean([run.predictions(split) for run in judged], axis=0)
     if current.fingerprint() != judged[0].graph.fingerprint:
         raise ConfigError(f"{current.name} has changed since {path} was trained, so it cannot judge; train again")
-    parts = {role: getattr(current.splits[split], role) for role in ROLES}
+    parts = current.splits[split].scored()
     truth = current.target.values
     return {role: current.task.evaluate(likely[part], truth[part], current.metric) for role, part in parts.items()}

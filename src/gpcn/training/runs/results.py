@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from gpcn.graph.split import SCORED
 from gpcn.records.reading import Count, Number, Seconds
 from gpcn.tasks.task import PartScores
 from gpcn.training.config import TrainConfig
 from gpcn.training.runs.records import ConfigRecord
 from gpcn.training.scores.evaluation import summarize
 from gpcn.training.training_facts import TrainingFacts
-from gpcn.utils.types import ROLES
 
 
 class SplitResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,14 +45,14 @@ class SplitResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     probabilities: Any = None
 
     def __post_init__(self) -> None:
-        for role in ROLES:
+        for role in SCORED:
             if role not in self.metrics:
                 raise ValueError(f"metrics.{role} is missing")
 
     @classmethod
     def of(cls, number: int, seed: int, metrics: Mapping[str, PartScores], facts: TrainingFacts) -> SplitResult:
         """Return the result of split `number` from its `metrics` and the `facts` of its training."""
-        scores: dict[str, Any] = {role: metrics[role].score for role in ROLES}
+        scores: dict[str, Any] = {role: metrics[role].score for role in SCORED}
         return cls(split=number, seed=seed, metrics=dict(metrics), **scores, **asdict(facts))
 
 

@@ -26,7 +26,6 @@ from gpcn.training.loop import HISTORY, Observer
 from gpcn.training.observers import Checkpoints
 from gpcn.training.problem import Problem, choose_device
 from gpcn.training.runs.results import SplitRecord, SplitResult
-from gpcn.utils.types import ROLES
 
 KEPT = (layout.MODEL, layout.PREDICTIONS, layout.EPOCHS)
 """What a finished split has beside its `result.json`, which holds their checksums."""
@@ -92,7 +91,7 @@ def read_split_record(folder: Path, key: str, task: Task) -> SplitRecord | None:
 
 def part_scores(graph: Graph, number: int, probabilities: Any) -> dict[str, PartScores]:
     """Return all measures of the parts of split `number`."""
-    parts = {role: getattr(graph.splits[number], role) for role in ROLES}
+    parts = graph.splits[number].scored()
     return {
         role: graph.task.evaluate(probabilities[nodes], graph.target.values[nodes], graph.metric)
         for role, nodes in parts.items()

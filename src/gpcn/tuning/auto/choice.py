@@ -25,7 +25,6 @@ from gpcn.training.runs.split_run import part_scores, write_split
 from gpcn.training.scores.evaluation import summarize
 from gpcn.tuning.auto.candidates import Candidate, Store
 from gpcn.tuning.auto.choice_record import AutoChoice, AutoSplit, AverageScores, FinishedChoice
-from gpcn.utils.types import ROLES
 
 
 def auto_member_name(number: int, rule: str) -> str:
@@ -69,7 +68,7 @@ def scores_of_average(graph: Graph, runs: Sequence[Run], numbers: Sequence[int])
     splits = []
     for number in numbers:
         likely = np.mean([run.predictions(number) for run in runs], axis=0)
-        parts = {role: getattr(graph.splits[number], role) for role in ROLES}
+        parts = graph.splits[number].scored()
         scores = {
             role: graph.task.score(likely[nodes], graph.target.values[nodes], graph.metric)
             for role, nodes in parts.items()
