@@ -37,7 +37,7 @@ def check(graph: Graph) -> Health:
     missing = tuple(
         (number, int(absent))
         for number, split in enumerate(graph.splits)
-        for absent in np.setdiff1d(graph.labels[graph.labelled], graph.labels[split.train])
+        for absent in np.setdiff1d(graph.target.strata[graph.labelled], graph.target.strata[split.train])
     )
     return Health(
         isolated_nodes=isolated,
@@ -113,7 +113,7 @@ def _warnings(
         warnings.append(f"{isolated:,} node(s) have no links at all: only their features can classify them")
     if missing:
         split, absent = missing[0]
-        name = graph.label_names[absent] if graph.label_names else absent
+        name = graph.target.stratum_names[absent]
         warnings.append(
             f"{len(missing)} time(s) a class is missing from a training set, first class {name!r} in split {split}"
         )
@@ -121,7 +121,7 @@ def _warnings(
         warnings.append(f"{constant:,} of {graph.num_features:,} feature(s) are constant and carry no signal")
     if graph.num_features == 0:
         warnings.append("there are no features: only models that learn from links (LINK) can do anything")
-    if np.unique(graph.labels[graph.labelled]).size == 1:
+    if np.unique(graph.target.strata[graph.labelled]).size == 1:
         warnings.append("all labelled nodes are of one class: there is nothing to learn")
     return warnings
 

@@ -39,7 +39,7 @@ class Homophily:
 def measure(graph: Graph) -> Homophily:
     """All measures of `graph`."""
     source, target = _comparable_edges(graph)
-    labels, classes = graph.labels, graph.num_classes
+    labels, classes = graph.target.strata, len(graph.target.stratum_names)
     counts = _class_pairs(labels[source], labels[target], classes)
     same = labels[source] == labels[target]
     symmetric = graph if not graph.directed else graph.symmetrized()
@@ -78,7 +78,7 @@ def above_chance(graph: Graph) -> AboveChance | None:
     """
     source, target = _comparable_edges(graph if not graph.directed else graph.symmetrized())
     source, target = source[source < target], target[source < target]  # every edge once, for speed
-    labels, classes = graph.labels.copy(), graph.num_classes
+    labels, classes = graph.target.strata.copy(), len(graph.target.stratum_names)
 
     def informativeness() -> float | None:
         counts = _class_pairs(labels[source], labels[target], classes)
@@ -177,7 +177,7 @@ def verdict(homophily: Homophily, above: AboveChance | None) -> str:
 
 
 def _neighbours(graph: Graph, node: IntVector, neighbour: IntVector) -> Neighbours:
-    labels, classes = graph.labels, graph.num_classes
+    labels, classes = graph.target.strata, len(graph.target.stratum_names)
     degree = np.bincount(node, minlength=graph.num_nodes)
     pairs = labels[node] * classes + labels[neighbour]
     weights = np.bincount(pairs, 1 / degree[node], classes * classes)  # a random node, a random neighbour of it
@@ -190,7 +190,8 @@ def _neighbours(graph: Graph, node: IntVector, neighbour: IntVector) -> Neighbou
 
 def _comparable_edges(graph: Graph) -> tuple[IntVector, IntVector]:
     source, target = graph.edge_index
-    comparable = (graph.labels[source] != UNKNOWN) & (graph.labels[target] != UNKNOWN) & (source != target)
+    known = graph.target.mask
+    comparable = known[source] & known[target] & (source != target)
     return source[comparable], target[comparable]
 
 

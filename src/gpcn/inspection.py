@@ -144,6 +144,6 @@ def _count_edges(matrix: SparseMatrix, *, directed: bool) -> int:
 
 
 def _class_counts(graph: Graph) -> dict[str, int]:
-    counts = np.bincount(graph.labels[graph.labelled], minlength=graph.num_classes)
-    names = graph.label_names or [str(number) for number in range(graph.num_classes)]
+    names = graph.target.stratum_names
+    counts = np.bincount(graph.target.strata[graph.labelled], minlength=len(names))
     return {name: int(count) for name, count in zip(names, counts, strict=True)}

@@ -51,8 +51,7 @@ class Ordinal(Task):
     def of(cls, names: Sequence[str], positive: int | None = None) -> Self:
         return cls(tuple(names))
 
-    @classmethod
-    def unknown(cls, nodes: int) -> np.ndarray:
+    def unknown(self, nodes: int) -> np.ndarray:
         return np.full(nodes, -1)
 
     @property

@@ -59,7 +59,7 @@ class GraphProfile(Struct, frozen=True, kw_only=True):
 
     Args:
         degrees: how many nodes have 0, 1, 2-3, 4-7, ... links.
-        classes: the labels of each class.
+        classes: the labels of each class, or of each stratum of a target that has no classes.
         features: ranges, of graphs with few features.
     """
 
@@ -121,7 +121,7 @@ class GraphRecord(GraphIdentity, frozen=True, kw_only=True):
         if self.profile is not None:
             ranges = self.profile.features
             columns = () if ranges is None else (ranges.low, ranges.high, ranges.mean)
-            if len(self.profile.classes) != self.classes or any(len(column) != self.features for column in columns):
+            if len(self.profile.classes) < self.classes or any(len(column) != self.features for column in columns):
                 raise ValueError(f"profile is not about {self.classes} classes and {self.features} features")
 
     @property

@@ -143,7 +143,7 @@ class SplitPlan:
         return [f"{why}, so split {furthest} has {actual} % of the nodes to {uses}, not {requested} %"]
 
     def _notes_of_folds(self, graph: Graph) -> list[str]:
-        sizes = np.bincount(graph.target.strata[graph.labelled], minlength=graph.num_classes)
+        sizes = np.bincount(graph.target.strata[graph.labelled], minlength=len(graph.target.stratum_names))
         small = np.flatnonzero((sizes > 0) & (sizes < self.folds))
         if not small.size:
             return []

@@ -30,7 +30,7 @@ def drift_section(material: NewTablesMaterial) -> Markup:
         tiles=_tiles(predictions),
         verdict=None if drift is None else _verdict(len(moved)),
         moved=[f"{text[:1].upper()}{text[1:]}." for text in moved],
-        figures=[] if drift is None else [_links(drift["degree_counts"]), _classes(drift["classes"])],
+        figures=[] if drift is None else [_links(drift["degree_counts"]), *_classes(drift["classes"])],
         measures=None if drift is None else _measures(drift),
         first=_first_nodes(predictions) if material.names_nodes and len(predictions.nodes) else None,
         notes=[note for note in predictions.notes if not note.startswith(MARK)],
@@ -74,7 +74,7 @@ def _links(counts: dict[str, list[int]]) -> Figure:
     return Figure("Numbers of links", about, traces, layout)
 
 
-def _classes(classes: dict[str, Any]) -> Figure:
+def _classes(classes: dict[str, Any]) -> list[Figure]:
     kinds = (
         ("labels", "training labels", "$series-3"),
         ("predicted_before", "predicted in training", "$series-2"),
@@ -82,6 +82,8 @@ def _classes(classes: dict[str, Any]) -> Figure:
     )
     given = [(title, classes[key], colour) for key, title, colour in kinds if classes[key] is not None]
     class_names = list(classes["labels"])
+    if not class_names:
+        return []
     chosen, limited = largest_classes(list(classes["labels"].values()))
     names = [class_names[index] for index in chosen]
     traces = [_bars(title, names, [shares[name] for name in names], colour, "{}") for title, shares, colour in given]
@@ -95,7 +97,7 @@ def _classes(classes: dict[str, Any]) -> Figure:
         "barmode": "group",
         "showlegend": True,
     }
-    return Figure("Classes", about + limited, traces, layout, chart_height(len(given), 320))
+    return [Figure("Classes", about + limited, traces, layout, chart_height(len(given), 320))]
 
 
 def _bars(title: str, names: list[str], shares: list[float], colour: str, words: str) -> Trace:

@@ -86,8 +86,8 @@ def _links(points: Floats, pairs: Integers) -> Trace:
 
 def _classes(graph: Graph, nodes: Integers, points: Floats) -> list[Trace]:
     """A trace for each of the largest classes, one for all others, one for nodes without a label."""
-    labels, names = graph.labels[nodes], graph.label_names
-    sizes = np.bincount(labels[labels != UNKNOWN], minlength=graph.num_classes)
+    labels, names = graph.target.strata[nodes], graph.target.stratum_names if graph.label_names else None
+    sizes = np.bincount(labels[labels != UNKNOWN], minlength=len(graph.target.stratum_names))
     largest = sorted(np.argsort(-sizes, kind="stable")[:MOST_COLOURS].tolist())
     groups = [(label, labels == label, series_colour(number)) for number, label in enumerate(largest)]
     groups.append((None, (labels != UNKNOWN) & ~np.isin(labels, largest), "$series-6"))

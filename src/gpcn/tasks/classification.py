@@ -156,8 +156,7 @@ class Classification(Task):
         """Return the logarithm of the probability of each node's class."""
         return np.asarray(np.log(np.maximum(prediction[np.arange(truth.size), truth], LEAST_LIKELY)))
 
-    @classmethod
-    def unknown(cls, nodes: int) -> Values:
+    def unknown(self, nodes: int) -> Values:
         """Return -1 for every node."""
         return np.full(nodes, UNKNOWN)
 

@@ -34,6 +34,12 @@ class Target:
     strata: IntVector
     positive: int | None = None
 
+    @property
+    def stratum_names(self) -> tuple[str, ...]:
+        """What strata are called: like the columns where there is one for each, else their numbers."""
+        last = int(self.strata.max(initial=UNKNOWN))
+        return self.names if last < len(self.names) else tuple(map(str, range(last + 1)))
+
 
 def class_target(labels: object, nodes: int, names: Sequence[str] | None) -> Target:
     """Return the target of class numbers `[nodes]`, -1 for unknown; `names` are those of the classes."""

@@ -133,9 +133,8 @@ class Task(ABC):
     def log_likelihood(self, prediction: Prediction, truth: Values) -> Values:
         """Return how likely each answer was, `[n]`: what an average of models improves where scores are equal."""
 
-    @classmethod
     @abstractmethod
-    def unknown(cls, nodes: int) -> Values:
+    def unknown(self, nodes: int) -> Values:
         """Return the labels of so many nodes of which nothing is known."""
 
     @abstractmethod

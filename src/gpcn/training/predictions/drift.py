@@ -53,14 +53,13 @@ def measure_drift(
     outside = None if profile.features is None else _outside(run, matched, profile.features)
     links = {"before": list(profile.degrees), "now": degree_counts(graph).tolist()}
     degrees = stability_index(links["before"], links["now"])
-    labels = np.asarray(profile.classes, dtype=np.float64)
-    then, now = _predicted_before(runs, splits), probabilities.mean(axis=0) if len(probabilities) else None
-    classes: dict[str, Any] = {"index": None if now is None else stability_index(then, now)}
-    shares = {"labels": labels / max(1.0, labels.sum()), "predicted_before": then, "predicted_now": now}
-    for name, values in shares.items():
-        classes[name] = None if values is None else dict(zip(run.label_names(), values.tolist(), strict=True))
-    facts = {"unseen_levels": unseen, "outside_range": outside, "degrees": degrees}
-    facts |= {"degree_counts": links, "classes": classes}
+    facts: dict[str, Any] = {
+        "unseen_levels": unseen,
+        "outside_range": outside,
+        "degrees": degrees,
+        "degree_counts": links,
+    }
+    facts["classes"] = _class_shares(runs, probabilities, profile, splits)
     return facts, _notes(facts)
 
 
@@ -70,6 +69,22 @@ def stability_index(before: Any, now: Any) -> float:
     both[0, : len(before)], both[1, : len(now)] = before, now
     shares = np.maximum(both / np.maximum(both.sum(axis=1, keepdims=True), 1e-12), LEAST)
     return round(float(((shares[1] - shares[0]) * np.log(shares[1] / shares[0])).sum()), 6)
+
+
+def _class_shares(
+    runs: Sequence[Run], probabilities: npt.NDArray[np.float64], profile: GraphProfile, splits: Sequence[int] | None
+) -> dict[str, Any]:
+    """The stability index of predicted classes, and the shares; of a target that has no classes nothing."""
+    names = runs[0].label_names()
+    if len(profile.classes) != len(names):
+        return {"index": None, "labels": {}, "predicted_before": None, "predicted_now": None}
+    labels = np.asarray(profile.classes, dtype=np.float64)
+    then, now = _predicted_before(runs, splits), probabilities.mean(axis=0) if len(probabilities) else None
+    classes: dict[str, Any] = {"index": None if now is None else stability_index(then, now)}
+    shares = {"labels": labels / max(1.0, labels.sum()), "predicted_before": then, "predicted_now": now}
+    for name, values in shares.items():
+        classes[name] = None if values is None else dict(zip(names, values.tolist(), strict=True))
+    return classes
 
 
 def _predicted_before(runs: Sequence[Run], splits: Sequence[int] | None) -> npt.NDArray[np.float64]:

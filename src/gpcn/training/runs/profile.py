@@ -17,7 +17,7 @@ MOST_FEATURES = 5000  # bags of words have more, their ranges say little, and co
 def profile_of(graph: Graph) -> GraphProfile:
     """Return degrees, labels and, of at most 5,000 features, range and mean."""
     few = 0 < graph.num_features <= MOST_FEATURES
-    classes = np.bincount(graph.target.strata[graph.labelled], minlength=graph.num_classes)
+    classes = np.bincount(graph.target.strata[graph.labelled], minlength=len(graph.target.stratum_names))
     return GraphProfile(
         degrees=tuple(degree_counts(graph).tolist()),
         classes=tuple(classes.tolist()),

@@ -36,7 +36,7 @@ def neighbour_choices(graph: Graph, model: str) -> dict[str, tuple[Any, ...]]:
     choices = {name: WIDER.get(name, tuple(values)) for name, values in space.choices[model].items()}
     if not graph.directed:
         choices.pop("direction", None)
-    counts = np.bincount(graph.target.strata[graph.labelled], minlength=len(graph.target.names))
+    counts = np.bincount(graph.target.strata[graph.labelled], minlength=len(graph.target.stratum_names))
     if graph.metric in WEIGHED and counts.min() < UNEVEN * counts.mean():
         choices["class_weights"] = (False, True)
     return {name: values for name, values in choices.items() if len(values) > 1}
