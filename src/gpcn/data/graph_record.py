@@ -121,7 +121,9 @@ class GraphRecord(GraphIdentity, frozen=True, kw_only=True):
         if self.profile is not None:
             ranges = self.profile.features
             columns = () if ranges is None else (ranges.low, ranges.high, ranges.mean)
-            if len(self.profile.classes) < self.classes or any(len(column) != self.features for column in columns):
+            strata = len(self.profile.classes)
+            fits = strata == self.classes if self.task == "classification" else strata >= self.classes
+            if not fits or any(len(column) != self.features for column in columns):
                 raise ValueError(f"profile is not about {self.classes} classes and {self.features} features")
 
     @property
