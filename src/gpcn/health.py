@@ -113,7 +113,7 @@ def _warnings(
         warnings.append(f"{isolated:,} node(s) have no links at all: only their features can classify them")
     if missing:
         split, absent = missing[0]
-        name = graph.target.stratum_names[absent]
+        name = graph.target.stratum_names[absent] if graph.label_names else absent
         warnings.append(
             f"{len(missing)} time(s) a class is missing from a training set, first class {name!r} in split {split}"
         )
