@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,6 +14,10 @@ from gpcn.cli.shared.output import console, escaped, number_text, plain_table, p
 from gpcn.cli.shared.training_options import Seed, Settings, read_settings
 from gpcn.errors import ConfigError
 from gpcn.records import layout
+
+if TYPE_CHECKING:
+    from gpcn.nn import NodeClassifier
+    from gpcn.training.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,20 @@ def bound(
         _show(document)
 
 
-def _from_run(path: Path, split: int, moved: MovedOptions) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Trained:
+    """A trained model, the problem it was trained on, and its scores on the parts of a split and their sizes."""
+
+    model: NodeClassifier
+    problem: Problem
+    name: str
+    graph: str
+    split: int
+    sizes: dict[str, int]
+    scores: dict[str, float | None]
+
+
+def _from_run(path: Path, split: int, moved: MovedOptions) -> _Trained:
     from gpcn.distributed.assembled_run import assemble_run
     from gpcn.training.predictions.fitted import Fitted
     from gpcn.training.runs.graph_source import graph_of
@@ -108,18 +125,14 @@ def _from_run(path: Path, split: int, moved: MovedOptions) -> dict[str, Any]:
     graph = graph_of(run, moved.graph, moved.nodes, moved.mirror, moved=True)
     _use_threads(graph, run.config)
     fitted = Fitted.of(run, graph)
-    model, problem = fitted.model(split), fitted.problem
     sizes = {role: split_result.metrics[role].size for role in ("train", "test")}
     scores = {role: getattr(split_result, role) for role in ("train", "test")}
-    return {"model": model, "problem": problem, "name": run.config.model, "graph": graph.name, "split": split} | {
-        "sizes": sizes,
-        "scores": scores,
-    }
+    return _Trained(fitted.model(split), fitted.problem, run.config.model, graph.name, split, sizes, scores)
 
 
 def _from_graph(
     name: str, model: str, settings: dict[str, Any], seed: int, split: int, mirror: Path | None
-) -> dict[str, Any]:
+) -> _Trained:
     from gpcn.training.config import TrainConfig
     from gpcn.training.fit import fit
     from gpcn.training.problem import Problem
@@ -139,10 +152,7 @@ def _from_graph(
         for role, nodes in (("train", parts.train), ("test", parts.test))
     }
     sizes = {role: len(getattr(parts, role)) for role in ("train", "test")}
-    return {"model": trainer.model, "problem": problem, "name": model, "graph": graph.name, "split": split} | {
-        "sizes": sizes,
-        "scores": scores,
-    }
+    return _Trained(trainer.model, problem, model, graph.name, split, sizes, scores)
 
 
 def _use_threads(graph: Any, config: Any) -> None:
@@ -153,14 +163,14 @@ def _use_threads(graph: Any, config: Any) -> None:
     torch.set_num_threads(threads_per_split(graph, config))
 
 
-def _document(trained: dict[str, Any], options: BoundOptions, with_density: bool) -> dict[str, Any]:
+def _document(trained: _Trained, options: BoundOptions, with_density: bool) -> dict[str, Any]:
     from gpcn.theory.bounds import C_0, corrected, printed, transductive
     from gpcn.theory.document import BOUND
     from gpcn.theory.quantities import measure, normalized
     from gpcn.theory.rademacher import estimate
     from gpcn.theory.spectrum import density, power_sums
 
-    problem, model = trained["problem"], trained["model"]
+    problem, model = trained.problem, trained.model
     of, coefficients = cast(Any, options.of), cast(Any, options.coefficients)
     constants = {"c_prime": options.constant, "c_0": C_0, "delta": options.delta}
     layers = getattr(model, "layers", 1)
@@ -174,7 +184,8 @@ def _document(trained: dict[str, Any], options: BoundOptions, with_density: bool
         spectrum=sums,
         coefficients=coefficients,
         constant=options.constant,
-        **trained["sizes"],
+        train=trained.sizes["train"],
+        test=trained.sizes["test"],
     )
     reached = estimate(model, problem.x, problem.adjacency, quantities, draws=options.draws) if options.draws else None
     bounds = {bound.version: bound for bound in (printed(quantities), corrected(quantities))}
@@ -184,11 +195,11 @@ def _document(trained: dict[str, Any], options: BoundOptions, with_density: bool
     )
     return {
         "kind": BOUND,
-        "graph": trained["graph"],
-        "model": trained["name"],
-        "split": trained["split"],
-        "train_score": trained["scores"]["train"],
-        "test_score": trained["scores"]["test"],
+        "graph": trained.graph,
+        "model": trained.name,
+        "split": trained.split,
+        "train_score": trained.scores["train"],
+        "test_score": trained.scores["test"],
         "quantities": asdict(quantities),
         "spectrum": spectrum,
         "constants": constants | {"Q": quantities.q, "p": quantities.p},

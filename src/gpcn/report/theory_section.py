@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -32,16 +33,17 @@ def theory_section(material: TheoryMaterial) -> Markup:
 
 
 def _spectrum_values(document: TheoryDocument) -> str:
-    return "singular values" if document.of == "singular" else "eigenvalues"
+    return "singular values" if document.spectrum.of == "singular" else "eigenvalues"
 
 
 def _density(document: TheoryDocument) -> Figure:
-    widths = [high - low for low, high in zip(document.edges[:-1], document.edges[1:], strict=True)]
-    middles = [low + width / 2 for low, width in zip(document.edges[:-1], widths, strict=True)]
+    density = document.spectrum.density
+    widths = [high - low for low, high in pairwise(density.edges)]
+    middles = [low + width / 2 for low, width in zip(density.edges[:-1], widths, strict=True)]
     bars: Trace = {
         "type": "bar",
         "x": rounded_values(middles),
-        "y": rounded_values([share or None for share in document.shares]),
+        "y": rounded_values([share or None for share in density.shares]),
         "width": rounded_values(widths),
         "marker": {"color": "$series-1"},
         "hovertemplate": "%{y:.2%} near %{x:.2f}<extra></extra>",
@@ -57,19 +59,19 @@ def _density(document: TheoryDocument) -> Figure:
 
 
 def _sums(document: TheoryDocument) -> Figure:
-    powers = list(range(1, len(document.power_sums)))
+    powers = list(range(1, len(document.spectrum.power_sums)))
     line: Trace = {
         "type": "scatter",
         "mode": "lines+markers",
         "x": powers,
-        "y": rounded_values(document.power_sums[1:]),
-        "error_y": whiskers(document.errors[1:]),
+        "y": rounded_values(document.spectrum.power_sums[1:]),
+        "error_y": whiskers(document.spectrum.errors[1:]),
         "line": {"color": "$series-3"},
         "marker": {"color": "$series-3", "size": 7},
         "hovertemplate": "k = %{x}: %{y:,.5g}<extra></extra>",
     }
     values = _spectrum_values(document)
-    about = f"The sum of the k-th powers of {values}, which the printed bound grows with; {document.method}."
+    about = f"The sum of the k-th powers of {values}, which the printed bound grows with; {document.spectrum.method}."
     ticks = {"title": {"text": "k"}, "dtick": max(1, len(powers) // 8), "zeroline": False}
     layout = {"xaxis": ticks, "yaxis": {"rangemode": "tozero", "title": {"text": "Σ|λ|^k"}}}
     return Figure("Sums of powers", about, [line], layout)
@@ -133,7 +135,7 @@ def _sums_table(document: TheoryDocument) -> Table:
     columns = ("k", "Σ|λ|^k", "within")
     rows = [
         [number_cell(k, 0), Cell(f"{value:,.6g}", value), Cell(f"± {error:.2g}" if error else "exact", error)]
-        for k, (value, error) in enumerate(zip(document.power_sums, document.errors, strict=True))
+        for k, (value, error) in enumerate(zip(document.spectrum.power_sums, document.spectrum.errors, strict=True))
         if k
     ]
     return Table(columns, rows, numeric=frozenset(columns))

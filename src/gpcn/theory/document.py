@@ -3,26 +3,92 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from gpcn.errors import ConfigError, DataError, Option
 from gpcn.files.atomic import replacing
+from gpcn.records.reading import Count, Number, decode, parse
 
 BOUND, SPECTRUM = "gpcn bound", "gpcn spectrum"
 
 
-@dataclass(frozen=True)
-class StoredBound:
+class Density(Struct, frozen=True):
+    """Shares of the spectrum between edges."""
+
+    edges: tuple[Number, ...]
+    shares: tuple[Number, ...]
+
+
+class Spectrum(Struct, frozen=True):
+    """Power sums of singular values or eigenvalues, how they were found, and their density."""
+
+    of: str
+    method: str
+    power_sums: tuple[Number, ...]
+    errors: tuple[Number, ...]
+    density: Density
+
+    def __post_init__(self) -> None:
+        if len(self.density.edges) != len(self.density.shares) + 1 or len(self.power_sums) != len(self.errors):
+            raise ValueError("its lists have different lengths")
+
+
+class SpectrumOfGraph(Spectrum, frozen=True):
+    """The document of `gpcn spectrum`."""
+
+    graph: str
+
+
+class TransductiveGap(Struct, frozen=True):
+    """By how much the test error may exceed the training error."""
+
+    gap: Number
+
+
+class StoredBound(Struct, frozen=True):
     """A bound: its terms, their sum over `Q`, and by how much the test error may exceed the training error."""
 
-    terms: dict[str, float]
-    total: float
+    terms: dict[str, Number]
+    total: Number
     dominant: str
-    gap: float
+    transductive: TransductiveGap
+
+    @property
+    def gap(self) -> float:
+        """By how much the test error may exceed the training error."""
+        return self.transductive.gap
+
+
+class BothBounds(Struct, frozen=True):
+    """The bound as the paper prints it, and as its proof supports it."""
+
+    printed: StoredBound
+    corrected: StoredBound
+
+
+class Reached(Struct, frozen=True):
+    """Complexity that random signs reach, and its error."""
+
+    mean: Number
+    error: Number
+
+
+class BoundOfModel(Struct, frozen=True):
+    """The document of `gpcn bound`."""
+
+    graph: str
+    model: str
+    split: Count
+    train_score: Number | None
+    test_score: Number | None
+    spectrum: Spectrum
+    monte_carlo: Reached | None
+    bounds: BothBounds
 
 
 @dataclass(frozen=True)
@@ -30,12 +96,7 @@ class TheoryDocument:
     """The spectrum of a graph and, where there is a model, its bounds by version and what was measured."""
 
     graph: str
-    of: str
-    method: str
-    power_sums: tuple[float, ...]
-    errors: tuple[float, ...]
-    edges: tuple[float, ...]
-    shares: tuple[float, ...]
+    spectrum: Spectrum
     model: str | None = None
     split: int | None = None
     train: float | None = None
@@ -52,21 +113,20 @@ class TheoryDocument:
     def read(cls, path: Path) -> TheoryDocument:
         """The document at `path`."""
         try:
-            document = json.loads(path.read_bytes())
+            document = parse(path.read_bytes())
             kind = document.get("kind") if isinstance(document, dict) else None
-            if kind not in (BOUND, SPECTRUM):
-                raise DataError(
-                    f"{path} is not a document of gpcn bound {Option('out')} or gpcn spectrum {Option('out')}"
-                )
             if kind == BOUND:
-                return _from_bound(document)
-            return cls(graph=str(document["graph"]), **_spectrum_fields(document))
+                return _from_bound(decode(document, BoundOfModel))
+            if kind == SPECTRUM:
+                spectrum = decode(document, SpectrumOfGraph)
+                return cls(graph=spectrum.graph, spectrum=spectrum)
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             raise DataError(
-                f"{path} is damaged ({error!r}); make it again with gpcn bound or spectrum {Option('out')}"
+                f"{path} is damaged ({error}); make it again with gpcn bound or spectrum {Option('out')}"
             ) from error
+        raise DataError(f"{path} is not a document of gpcn bound {Option('out')} or gpcn spectrum {Option('out')}")
 
 
 def write_document(document: Mapping[str, Any], path: Path) -> None:
@@ -82,47 +142,15 @@ def check_document_name(path: Path) -> None:
         raise ConfigError(f"{Option('out')} is {path}; expected a name that ends in .json")
 
 
-def _from_bound(document: Mapping[str, Any]) -> TheoryDocument:
-    reached = document["monte_carlo"]
-    bounds = {
-        str(name): StoredBound(
-            {str(term): _finite(value) for term, value in bound["terms"].items()},
-            _finite(bound["total"]),
-            str(bound["dominant"]),
-            _finite(bound["transductive"]["gap"]),
-        )
-        for name, bound in document["bounds"].items()
-    }
-    if set(bounds) != {"printed", "corrected"}:
-        raise ValueError("it has other bounds than the printed and the corrected one")
+def _from_bound(document: BoundOfModel) -> TheoryDocument:
+    reached = document.monte_carlo
     return TheoryDocument(
-        graph=str(document["graph"]),
-        **_spectrum_fields(document["spectrum"]),
-        model=str(document["model"]),
-        split=int(_finite(document["split"])),
-        train=None if document["train_score"] is None else _finite(document["train_score"]),
-        test=None if document["test_score"] is None else _finite(document["test_score"]),
-        reached=None if reached is None else (_finite(reached["mean"]), _finite(reached["error"])),
-        bounds=bounds,
+        graph=document.graph,
+        spectrum=document.spectrum,
+        model=document.model,
+        split=document.split,
+        train=document.train_score,
+        test=document.test_score,
+        reached=None if reached is None else (reached.mean, reached.error),
+        bounds={"printed": document.bounds.printed, "corrected": document.bounds.corrected},
     )
-
-
-def _spectrum_fields(spectrum: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a `TheoryDocument` that describe a spectrum."""
-    fields = {
-        "of": str(spectrum["of"]),
-        "method": str(spectrum["method"]),
-        "power_sums": tuple(map(_finite, spectrum["power_sums"])),
-        "errors": tuple(map(_finite, spectrum["errors"])),
-        "edges": tuple(map(_finite, spectrum["density"]["edges"])),
-        "shares": tuple(map(_finite, spectrum["density"]["shares"])),
-    }
-    if len(fields["edges"]) != len(fields["shares"]) + 1 or len(fields["power_sums"]) != len(fields["errors"]):
-        raise ValueError("its lists have different lengths")
-    return fields
-
-
-def _finite(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a number")
-    return float(value)
