@@ -1,1 +1,1 @@
-"""Typed records of what is written to disk and read back, and how plain data becomes one."""
+"""What is written to disk and read back: plain data as typed records (`reading`), how files are called (`layout`)."""

@@ -84,7 +84,8 @@ def _in_words(message: str, payload: Any) -> str:
     expected = re.fullmatch(r"Expected (.*?)(?:, got (.*))?", problem)
     if expected is None and problem != "Number out of range" and not problem.startswith("Invalid enum value"):
         return f"{where}{'.' if OF_A_FIELD.match(problem) else ': '}{problem}" if where else problem
-    found = f"{place} is {_shown(_value_at(where, payload))}".replace("is ...", "holds an entry that does not fit")
+    value = _value_at(where, payload)
+    found = f"{place} holds an entry that does not fit" if value is ... else f"{place} is {_shown(value)}"
     if expected is None:
         return f"{found}; expected {'a smaller number' if 'range' in problem else 'one of the values it can have'}"
     kinds = re.sub(r"`([^`]*)`", lambda match: _kinds(match[1]), expected[1])
@@ -96,7 +97,7 @@ def _kinds(names: str) -> str:
 
 
 def _value_at(where: str, payload: Any) -> Any:
-    """Return the value at a path such as `splits[3].train`; of entries in a mapping msgspec does not name the key."""
+    """Return the value at a path such as `splits[3].train`; `...` in a mapping, of which msgspec names no key."""
     for step in re.findall(r"[^.\[\]]+|\[\.\.\.\]", where):
         if step == "[...]":
             return ...
@@ -105,7 +106,5 @@ def _value_at(where: str, payload: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    if value is ...:
-        return "..."
     text = repr(value)
     return text if len(text) <= 40 else text[:40] + "…"
