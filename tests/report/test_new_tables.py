@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as with_fields
 
 from gpcn import ConfigError, Graph
 from gpcn.report.drift_section import drift_section
@@ -52,7 +53,8 @@ def test_the_section_says_what_predict_says(material: NewTablesMaterial, graph: 
 
 
 def test_a_single_node_among_thousands_is_not_nothing(material: NewTablesMaterial) -> None:
-    drift = {**(material.predictions.drift or {}), "unseen_levels": {"country": 1 / 3300, "city": 0.25}}
+    assert material.predictions.drift is not None
+    drift = with_fields(material.predictions.drift, unseen_levels={"country": 1 / 3300, "city": 0.25})
     html = drift_section(replace(material, predictions=replace(material.predictions, drift=drift)))
     assert "below 0.1% of the nodes" in html
     assert "25.0% of the nodes" in html

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from markupsafe import Markup
 
@@ -12,7 +10,7 @@ from gpcn.report.figures import Figure, Trace, category_axis, chart_height, larg
 from gpcn.report.materials import NewTablesMaterial
 from gpcn.report.tables import Cell, Table, number_cell
 from gpcn.report.templating import render_template
-from gpcn.training.predictions.drift import MOVED, NOTABLE
+from gpcn.training.predictions.drift import MOVED, NOTABLE, ClassShares, DegreeCounts, Drift
 from gpcn.training.predictions.prediction import Predictions
 
 MARK = "drift: "  # what notes on drift begin with
@@ -30,7 +28,7 @@ def drift_section(material: NewTablesMaterial) -> Markup:
         tiles=_tiles(predictions),
         verdict=None if drift is None else _verdict(len(moved)),
         moved=[f"{text[:1].upper()}{text[1:]}." for text in moved],
-        figures=[] if drift is None else [_links(drift["degree_counts"]), *_classes(drift["classes"])],
+        figures=[] if drift is None else [_links(drift.degree_counts), *_classes(drift.classes)],
         measures=None if drift is None else _measures(drift),
         first=_first_nodes(predictions) if material.names_nodes and len(predictions.nodes) else None,
         notes=[note for note in predictions.notes if not note.startswith(MARK)],
@@ -50,19 +48,19 @@ def _tiles(predictions: Predictions) -> list[tuple[str, str, str]]:
         ("vanished", f"{predictions.vanished_nodes:,}", "were there in training, and are not here"),
     ]
     if predictions.drift is not None:
-        classes = predictions.drift["classes"]["index"]
+        classes = predictions.drift.classes.index
         about = "stability index; from 0.1 on different, from 0.25 on very"
-        tiles.append(("numbers of links", f"{predictions.drift['degrees']:.3f}", about))
+        tiles.append(("numbers of links", f"{predictions.drift.degrees:.3f}", about))
         tiles.append(("predicted classes", "–" if classes is None else f"{classes:.3f}", about))
     return tiles
 
 
-def _links(counts: dict[str, list[int]]) -> Figure:
-    groups = max(len(counts["before"]), len(counts["now"]))
+def _links(counts: DegreeCounts) -> Figure:
+    groups = max(len(counts.before), len(counts.now))
     names = ["0", "1", *(f"{1 << power:,}–{(2 << power) - 1:,}" for power in range(1, groups - 1))][:groups]
     traces = [
-        _bars(title, names, _shares([*counts[when], *[0] * (groups - len(counts[when]))]), colour, "with {} link(s)")
-        for when, title, colour in (("before", "in training", "$series-2"), ("now", "now", "$series-1"))
+        _bars(title, names, _shares([*nodes, *[0] * (groups - len(nodes))]), colour, "with {} link(s)")
+        for nodes, title, colour in ((counts.before, "in training", "$series-2"), (counts.now, "now", "$series-1"))
     ]
     about = "Share of the nodes with so many links, in either direction; each group is twice as wide as the one before."
     layout = {
@@ -74,17 +72,17 @@ def _links(counts: dict[str, list[int]]) -> Figure:
     return Figure("Numbers of links", about, traces, layout)
 
 
-def _classes(classes: dict[str, Any]) -> list[Figure]:
+def _classes(classes: ClassShares) -> list[Figure]:
     kinds = (
-        ("labels", "training labels", "$series-3"),
-        ("predicted_before", "predicted in training", "$series-2"),
-        ("predicted_now", "predicted now", "$series-1"),
+        (classes.labels, "training labels", "$series-3"),
+        (classes.predicted_before, "predicted in training", "$series-2"),
+        (classes.predicted_now, "predicted now", "$series-1"),
     )
-    given = [(title, classes[key], colour) for key, title, colour in kinds if classes[key] is not None]
-    class_names = list(classes["labels"])
+    given = [(title, shares, colour) for shares, title, colour in kinds if shares is not None]
+    class_names = list(classes.labels)
     if not class_names:
         return []
-    chosen, limited = largest_classes(list(classes["labels"].values()))
+    chosen, limited = largest_classes(list(classes.labels.values()))
     names = [class_names[index] for index in chosen]
     traces = [_bars(title, names, [shares[name] for name in names], colour, "{}") for title, shares, colour in given]
     about = (
@@ -118,17 +116,17 @@ def _shares(counts: list[int]) -> list[float]:
     return [float(share) for share in np.asarray(counts) / max(1, sum(counts))]
 
 
-def _measures(drift: dict[str, Any]) -> Table:
+def _measures(drift: Drift) -> Table:
     """Everything that was compared and is not the same."""
     rows = [
         [Cell("category not seen in training"), Cell(column), _share(share), _notable(share >= NOTABLE)]
-        for column, share in drift["unseen_levels"].items()
+        for column, share in drift.unseen_levels.items()
     ]
     rows += [
         [Cell("outside the range of training"), Cell(feature), _share(share), _notable(share >= NOTABLE)]
-        for feature, share in list((drift["outside_range"] or {}).items())[:MOST_FEATURES]
+        for feature, share in list((drift.outside_range or {}).items())[:MOST_FEATURES]
     ]
-    for what, index in (("numbers of links", drift["degrees"]), ("predicted classes", drift["classes"]["index"])):
+    for what, index in (("numbers of links", drift.degrees), ("predicted classes", drift.classes.index)):
         if index is not None:
             rows.append([Cell(what), Cell("stability index"), number_cell(index), _notable(index >= MOVED)])
     return Table(("what", "of", "how much", "notable"), rows, numeric=frozenset({"how much"}))

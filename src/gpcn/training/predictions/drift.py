@@ -6,12 +6,13 @@ they are not. It says that something moved, and neither that predictions got wor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from msgspec import Struct
 
 from gpcn.data.graph_record import FeatureRanges, GraphProfile
 from gpcn.graph import Graph
@@ -26,13 +27,45 @@ LEAST = 1e-4  # share of what does not occur, so that the index is finite
 LISTED = 10
 
 
+class DegreeCounts(Struct, frozen=True):
+    """The nodes with 0, 1, 2-3, 4-7, ... links."""
+
+    before: tuple[int, ...]
+    now: tuple[int, ...]
+
+
+class ClassShares(Struct, frozen=True):
+    """Shares of the classes among training labels and predictions, and the stability index of the latter."""
+
+    index: float | None
+    labels: dict[str, float]
+    predicted_before: dict[str, float] | None
+    predicted_now: dict[str, float] | None
+
+
+class Drift(Struct, frozen=True, kw_only=True):
+    """What differs between a graph and the one trained on.
+
+    Args:
+        unseen_levels: share of nodes by column.
+        outside_range: share of nodes by feature; `None` where there are too many features to keep their ranges.
+        degrees: stability index.
+    """
+
+    unseen_levels: dict[str, float]
+    outside_range: dict[str, float] | None
+    degrees: float
+    degree_counts: DegreeCounts
+    classes: ClassShares
+
+
 def measure_drift(
     runs: Sequence[Run],
     graph: Graph,
     probabilities: npt.NDArray[np.float64],
     profile: GraphProfile,
     splits: Sequence[int] | None = None,
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[Drift, list[str]]:
     """What differs between `graph` and the one that `runs` were trained on, and sentences about what is notable.
 
     Args:
@@ -41,26 +74,19 @@ def measure_drift(
         probabilities: what is predicted for it, `[n, C]`.
         profile: `training.runs.profile.profile_of` of the training graph.
         splits: whose probabilities (default: of all that are finished).
-
-    Returns:
-        `unseen_levels` (share of nodes by column), `outside_range` (share of nodes by feature; `None` where there are
-        too many features to keep their ranges), `degrees` (stability index), `degree_counts` (the nodes with 0, 1, 2-3,
-        4-7, ... links, `before` and `now`), `classes` (stability index, and the shares of training labels, of
-        predictions then and now).
     """
     run, (matched, _) = runs[0], match_trained_features(runs[0], graph)
     unseen = _unseen_levels(run, matched)
     outside = None if profile.features is None else _outside(run, matched, profile.features)
-    links = {"before": list(profile.degrees), "now": degree_counts(graph).tolist()}
-    degrees = stability_index(links["before"], links["now"])
-    facts: dict[str, Any] = {
-        "unseen_levels": unseen,
-        "outside_range": outside,
-        "degrees": degrees,
-        "degree_counts": links,
-    }
-    facts["classes"] = _class_shares(runs, probabilities, profile, splits)
-    return facts, _notes(facts)
+    links = DegreeCounts(profile.degrees, tuple(degree_counts(graph).tolist()))
+    drift = Drift(
+        unseen_levels=unseen,
+        outside_range=outside,
+        degrees=stability_index(links.before, links.now),
+        degree_counts=links,
+        classes=_class_shares(runs, probabilities, profile, splits),
+    )
+    return drift, _notes(drift)
 
 
 def stability_index(before: Any, now: Any) -> float:
@@ -73,18 +99,23 @@ def stability_index(before: Any, now: Any) -> float:
 
 def _class_shares(
     runs: Sequence[Run], probabilities: npt.NDArray[np.float64], profile: GraphProfile, splits: Sequence[int] | None
-) -> dict[str, Any]:
+) -> ClassShares:
     """The stability index of predicted classes, and the shares; of a target that has no classes nothing."""
     names = runs[0].label_names()
     if len(profile.classes) != len(names):
-        return {"index": None, "labels": {}, "predicted_before": None, "predicted_now": None}
+        return ClassShares(None, {}, None, None)
     labels = np.asarray(profile.classes, dtype=np.float64)
     then, now = _predicted_before(runs, splits), probabilities.mean(axis=0) if len(probabilities) else None
-    classes: dict[str, Any] = {"index": None if now is None else stability_index(then, now)}
-    shares = {"labels": labels / max(1.0, labels.sum()), "predicted_before": then, "predicted_now": now}
-    for name, values in shares.items():
-        classes[name] = None if values is None else dict(zip(names, values.tolist(), strict=True))
-    return classes
+
+    def named(shares: npt.NDArray[np.float64]) -> dict[str, float]:
+        return dict(zip(names, shares.tolist(), strict=True))
+
+    return ClassShares(
+        None if now is None else stability_index(then, now),
+        named(labels / max(1.0, labels.sum())),
+        named(then),
+        None if now is None else named(now),
+    )
 
 
 def _predicted_before(runs: Sequence[Run], splits: Sequence[int] | None) -> npt.NDArray[np.float64]:
@@ -133,28 +164,27 @@ def _outside(run: Run, graph: Graph, ranges: FeatureRanges) -> dict[str, float]:
     }
 
 
-def _notes(facts: Mapping[str, Any]) -> list[str]:
+def _notes(drift: Drift) -> list[str]:
     notes = [
         f"drift: {share:.1%} of the nodes have a value in column {column!r} that training did not have"
-        for column, share in list(facts["unseen_levels"].items())[:LISTED]
+        for column, share in list(drift.unseen_levels.items())[:LISTED]
         if share >= NOTABLE
     ]
-    far = {name: share for name, share in (facts["outside_range"] or {}).items() if share >= NOTABLE}
+    far = {name: share for name, share in (drift.outside_range or {}).items() if share >= NOTABLE}
     if far:
         name, share = next(iter(far.items()))
         notes.append(
             f"drift: {len(far)} feature(s) lie outside the range of training for 1% of the nodes or more, most "
             f"{name!r} ({share:.1%})"
         )
-    if facts["degrees"] >= MOVED:
-        notes.append(f"drift: nodes have {_how(facts['degrees'])} numbers of links than in training")
-    index = facts["classes"]["index"]
-    if index is not None and index >= MOVED:
-        before, now = facts["classes"]["predicted_before"], facts["classes"]["predicted_now"]
+    if drift.degrees >= MOVED:
+        notes.append(f"drift: nodes have {_how(drift.degrees)} numbers of links than in training")
+    index, before, now = drift.classes.index, drift.classes.predicted_before, drift.classes.predicted_now
+    if index is not None and before is not None and now is not None and index >= MOVED:
         name = max(before, key=lambda label: abs(now[label] - before[label]))
         notes.append(
             f"drift: classes are predicted in {_how(index)} shares than in training, {name!r} for {now[name]:.1%} of "
-            f"the nodes instead of {before[name]:.1%} (of the training labels: {facts['classes']['labels'][name]:.1%})"
+            f"the nodes instead of {before[name]:.1%} (of the training labels: {drift.classes.labels[name]:.1%})"
         )
     return notes
 

@@ -21,6 +21,7 @@ from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.tasks.task import Task
+from gpcn.training.predictions.drift import Drift
 from gpcn.training.predictions.fitted import Fitted
 from gpcn.training.predictions.spreadsheets import count_formulas, without_formulas
 from gpcn.training.runs.run import Run
@@ -51,7 +52,7 @@ class Predictions:
     chosen: npt.NDArray[np.int64] | None = None
     decision: dict[str, Any] | None = None
     vanished_nodes: int = 0
-    drift: dict[str, Any] | None = None
+    drift: Drift | None = None
 
     def __repr__(self) -> str:
         return (
