@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 
 from gpcn import ConfigError, Graph, TrainConfig
 from gpcn.errors import CheckpointError, DataError
+from gpcn.records.reading import encode
 from gpcn.tasks.classification import Classification
 from gpcn.training.predictions.prediction import Predictions, predict
 from gpcn.training.predictions.threshold import (
@@ -92,14 +93,14 @@ def test_what_cannot_be_read_is_a_sentence(text: str, sentence: str) -> None:
 def test_at_or_above_the_threshold_is_positive(positive: int) -> None:
     decided, about = decide(predictions(positive), read_threshold("0.3"))
     assert decided.predicted == ["fine", "fraud", "fraud", "fraud", "fraud"]
-    assert about == {"rule": "value", "positive": "fraud", "threshold": 0.3, "predicted_positive": 4}
+    assert encode(about) == {"rule": "value", "positive": "fraud", "threshold": 0.3, "predicted_positive": 4}
 
 
 def test_the_most_likely_nodes_are_positive_where_a_number_is_given() -> None:
     decided, about = decide(predictions(), read_threshold("top=3"))
     assert decided.predicted == ["fine", "fraud", "fraud", "fine", "fraud"]  # of equals the first
-    assert about == {"rule": "top", "positive": "fraud", "threshold": 0.3, "predicted_positive": 3}
-    assert decide(predictions(), read_threshold("top=100"))[1]["predicted_positive"] == 5
+    assert encode(about) == {"rule": "top", "positive": "fraud", "threshold": 0.3, "predicted_positive": 3}
+    assert decide(predictions(), read_threshold("top=100"))[1].predicted_positive == 5
 
 
 def test_sorting_keeps_rows_together() -> None:
@@ -134,7 +135,7 @@ def test_the_f1_threshold_of_a_run_comes_from_its_validation_nodes(run: Run, gra
     assert run_predictions.task.positive == 0
     decided, about = decide(run_predictions, read_threshold("f1"), pairs)
     threshold, mean = best_f1_threshold(pairs)
-    assert (about["threshold"], about["validation_f1"]) == (threshold, mean)
+    assert (about.threshold, about.validation_f1) == (threshold, mean)
     assert [name == "fraud" for name in decided.predicted] == (
         run_predictions.probabilities[:, 0] >= threshold
     ).tolist()

@@ -13,6 +13,7 @@ import pytest
 
 import gpcn
 from gpcn.data.graph_record import GraphSource
+from gpcn.records.reading import encode
 from gpcn.training.runs.run import Run
 from gpcn.tuning.executors import serial_executor
 from gpcn.tuning.schedule import Plan, Rung
@@ -73,7 +74,7 @@ def test_a_run_predicts_evaluates_and_explains_as_the_commands_do(compared: gpcn
     predictions = run.predict(unlabelled=True, threshold="top=3").sorted()
     predictions.save(tmp_path / "here.csv")
     assert file.read_text() == (tmp_path / "here.csv").read_text()
-    assert json.loads(answer.stdout)["threshold"] == predictions.decision
+    assert json.loads(answer.stdout)["threshold"] == encode(predictions.decision)
     explained = json.loads(in_process("explain", run.path, "--node", 4, "--json").stdout)
     assert explained == json.loads(json.dumps(run.explain(4).to_json()))
     stored = Run.open(run.path).result()

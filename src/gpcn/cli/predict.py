@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.step_log import LogFormat, step_log
 from gpcn.cli.shared.training_options import SplitNumbers, read_splits
 from gpcn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gpcn.training.predictions.prediction import Decision
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,8 @@ def predict(
     print_notes(notes, to)
 
 
-def _sentence(decision: dict[str, Any]) -> str:
+def _sentence(decision: Decision) -> str:
     """What the threshold did."""
-    limit = "" if decision["threshold"] is None else f": probability of {decision['threshold']:.4f} or more"
-    chosen = f" (F1 on validation nodes {decision['validation_f1']:.1%})" if "validation_f1" in decision else ""
-    return f"{decision['predicted_positive']:,} are predicted {escaped(decision['positive'])}{limit}{chosen}"
+    limit = "" if decision.threshold is None else f": probability of {decision.threshold:.4f} or more"
+    chosen = "" if decision.validation_f1 is None else f" (F1 on validation nodes {decision.validation_f1:.1%})"
+    return f"{decision.predicted_positive:,} are predicted {escaped(decision.positive)}{limit}{chosen}"

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import torch
+from msgspec import Struct
 from torch import Tensor
 
 from gpcn.errors import CheckpointError, ConfigError, Option
@@ -28,6 +29,24 @@ from gpcn.training.runs.run import Run
 from gpcn.utils.types import UNKNOWN
 
 LARGEST_TEXTS = 1 << 30  # bytes; more than that, read_npz takes for a zip bomb
+
+
+class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a threshold did.
+
+    Args:
+        rule: the kind of threshold.
+        positive: the class that it is about.
+        threshold: the least probability of those predicted to be of it, where there are any.
+        predicted_positive: how many they are.
+        validation_f1: of a threshold that was chosen by it.
+    """
+
+    rule: str
+    positive: str
+    threshold: float | None
+    predicted_positive: int
+    validation_f1: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +69,7 @@ class Predictions:
     notes: tuple[str, ...]
     labels: npt.NDArray[Any] | None = None
     chosen: npt.NDArray[np.int64] | None = None
-    decision: dict[str, Any] | None = None
+    decision: Decision | None = None
     vanished_nodes: int = 0
     drift: Drift | None = None
 

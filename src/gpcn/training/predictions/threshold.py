@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from gpcn.errors import ConfigError, DataError, Option
 from gpcn.graph import Graph
-from gpcn.training.predictions.prediction import Predictions
+from gpcn.training.predictions.prediction import Decision, Predictions
 from gpcn.training.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
@@ -63,8 +63,8 @@ def check_two_classes(run: Run) -> None:
 
 def decide(
     predictions: Predictions, rule: ThresholdRule, validation: Sequence[tuple[Floats, npt.NDArray[np.bool_]]] = ()
-) -> tuple[Predictions, dict[str, Any]]:
-    """`predictions` with classes chosen by `rule`, and what was decided, for JSON.
+) -> tuple[Predictions, Decision]:
+    """`predictions` with classes chosen by `rule`, and what was decided.
 
     `validation` holds, for each split, the positive class's probability on validation nodes and which of them are of
     that class (`validation_nodes`); `f1` needs it.
@@ -72,18 +72,25 @@ def decide(
     if predictions.task.positive is None:
         raise ConfigError(f"a threshold is for two classes; found {len(predictions.label_names)}")
     likely = predictions.probabilities[:, predictions.task.positive]
-    decision: dict[str, Any] = {"rule": rule.kind, "positive": predictions.label_names[predictions.task.positive]}
+    validation_f1 = None
     if rule.kind == "top":
         marked = np.zeros(likely.size, dtype=bool)
         marked[np.argsort(-likely, kind="stable")[: rule.count]] = True
-        decision["threshold"] = float(likely[marked].min()) if marked.any() else None
+        threshold = float(likely[marked].min()) if marked.any() else None
     else:
-        decision["threshold"] = rule.value
+        threshold = rule.value
         if rule.kind == "f1":
-            decision["threshold"], decision["validation_f1"] = best_f1_threshold(validation)
-        marked = likely >= decision["threshold"]
+            threshold, validation_f1 = best_f1_threshold(validation)
+        marked = likely >= threshold
     chosen = np.where(marked, predictions.task.positive, 1 - predictions.task.positive)
-    return replace(predictions, chosen=chosen), decision | {"predicted_positive": int(marked.sum())}
+    decision = Decision(
+        rule=rule.kind,
+        positive=predictions.label_names[predictions.task.positive],
+        threshold=threshold,
+        predicted_positive=int(marked.sum()),
+        validation_f1=validation_f1,
+    )
+    return replace(predictions, chosen=chosen), decision
 
 
 def best_f1_threshold(validation: Sequence[tuple[Floats, npt.NDArray[np.bool_]]]) -> tuple[float, float]:
