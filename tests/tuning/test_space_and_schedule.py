@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gpcn.errors import ConfigError
+from gpcn.records.reading import decode, encode
 from gpcn.tuning.budget import read_budget, read_seconds
 from gpcn.tuning.proposal import propose_point
 from gpcn.tuning.schedule import Plan, Trial, next_step
@@ -43,7 +44,7 @@ def test_a_point_is_a_configuration_and_back() -> None:
         assert config["epochs"] == 50
         names = {name for name in settings if name in space.choices[model]}
         assert {name: config[name] for name in names} == {name: settings[name] for name in names}
-    assert Space.from_json(space.describe()) == space
+    assert decode(encode(space), Space) == space
 
 
 def test_values_and_names_are_checked() -> None:
