@@ -102,7 +102,7 @@ bench-limits: $(STAMP)  ## memory and seconds of whole commands at 10,000 to a m
 
 bench-portfolio: $(STAMP)  ## what auto tries first, evaluated on nineteen graphs and put together (hours; stop and resume)
 	$(BIN)/python -W ignore benchmarks/portfolio.py evaluate
-	$(BIN)/python -W ignore benchmarks/portfolio.py build --out src/gpcn/tuning/auto/portfolio.json
+	$(BIN)/python -W ignore benchmarks/portfolio.py build --out src/gpcn/search/auto/portfolio.json
 
 bench-auto: $(STAMP)  ## auto on nineteen graphs, two splits, each left out of its portfolio, five minutes and one core each (four hours; resumable)
 	$(BIN)/python -W ignore benchmarks/auto.py --jobs 1 --splits 0,1

@@ -27,15 +27,15 @@ from benchmarks.portfolio import COLUMNS as EVALUATED
 from benchmarks.portfolio import DATASETS, build, graph_called
 from benchmarks.tables import SETTLED
 from gpcn import save
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import zoo
 from gpcn.paper import rows
 from gpcn.paper.evaluations import code_commit
 from gpcn.paper.results_page.automatic import COLUMNS, DEFAULTS, DEFAULTS_KEY, DEFAULTS_TABLE, KEY, TABLE
+from gpcn.runs.training import train
+from gpcn.search.auto.portfolio import portfolio_text
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs.training import train
 from gpcn.training.settle import settle
-from gpcn.tuning.auto.portfolio import portfolio_text
 
 ROOT = Path(__file__).resolve().parents[1]
 

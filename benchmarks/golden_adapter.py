@@ -25,19 +25,19 @@ from gpcn.paper.evaluations import Evaluations, Question
 from gpcn.paper.measurements.reproduction import recipe_cells
 from gpcn.paper.reference import recipes
 from gpcn.paper.searches.recipe_search import find_recipes
+from gpcn.runs.split_run import split_key
+from gpcn.search.auto.config_neighbours import neighbouring_config
+from gpcn.search.auto.holdouts import search_stages
+from gpcn.search.auto.portfolio import default_portfolio
+from gpcn.search.budget import Budget
+from gpcn.search.ledger import Ledger
+from gpcn.search.schedule import Plan
+from gpcn.search.space import Space, models_of
+from gpcn.search.study import drive_study
+from gpcn.search.study_header import study_header
 from gpcn.training.config import TrainConfig
 from gpcn.training.probe import validation_halves
-from gpcn.training.runs.split_run import split_key
 from gpcn.training.settle import settle
-from gpcn.tuning.auto.config_neighbours import neighbouring_config
-from gpcn.tuning.auto.holdouts import search_stages
-from gpcn.tuning.auto.portfolio import default_portfolio
-from gpcn.tuning.budget import Budget
-from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.schedule import Plan
-from gpcn.tuning.space import Space, models_of
-from gpcn.tuning.study import drive_study
-from gpcn.tuning.study_header import study_header
 
 ROOT = Path(gpcn.__file__).resolve().parents[2]
 FOUND = Path(recipes.__file__).parent / "found.json"

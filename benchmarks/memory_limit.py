@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.tuning.processes import below
+from tests.search.processes import below
 
 from benchmarks.performance_page import put_between
 from gpcn.paper.evaluations import code_commit

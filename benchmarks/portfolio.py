@@ -31,17 +31,17 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.tables import SETTLED, graph_of
 from gpcn import Graph, load
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.exec.executor import Running, thread_count
 from gpcn.paper import rows
 from gpcn.paper.evaluations import code_commit
+from gpcn.search.auto.candidates import Candidate, Store
+from gpcn.search.auto.config_neighbours import neighbouring_config
+from gpcn.search.auto.evaluation import Evaluation
+from gpcn.search.auto.holdouts import holdout_of_split
+from gpcn.search.auto.portfolio import EPOCHS, Entry, default_portfolio, portfolio_text
+from gpcn.search.tasks import Evaluator
 from gpcn.tasks.metrics import oriented_score
-from gpcn.tuning.auto.candidates import Candidate, Store
-from gpcn.tuning.auto.config_neighbours import neighbouring_config
-from gpcn.tuning.auto.evaluation import Evaluation
-from gpcn.tuning.auto.holdouts import holdout_of_split
-from gpcn.tuning.auto.portfolio import EPOCHS, Entry, default_portfolio, portfolio_text
-from gpcn.tuning.tasks import Evaluator
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "portfolio.csv"

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.epoch import PAPER, contender, machine
 from benchmarks.performance_page import PAGE, protocol_table, put_between
 from gpcn import TrainConfig, load
-from gpcn.training.runs.training import train
+from gpcn.runs.training import train
 
 HERE = Path(__file__).resolve().parent
 LR = {"chameleon": 0.01, "texas": 0.01}

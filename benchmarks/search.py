@@ -31,13 +31,13 @@ from benchmarks.epoch import contender, machine
 from benchmarks.performance_page import PAGE, put_between, search_table
 from gpcn import Graph, load
 from gpcn.paper.evaluations import code_commit
+from gpcn.search.budget import Budget
+from gpcn.search.executors import SearchExecutor, local_executor
+from gpcn.search.schedule import Plan
+from gpcn.search.space import Space
+from gpcn.search.study import best, tune
+from gpcn.search.tasks import TrialTask
 from gpcn.training.loop import RULES
-from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors import SearchExecutor, local_executor
-from gpcn.tuning.schedule import Plan
-from gpcn.tuning.space import Space
-from gpcn.tuning.study import best, tune
-from gpcn.tuning.tasks import TrialTask
 
 HERE = Path(__file__).resolve().parent
 CONFIGURATIONS = 12

@@ -28,7 +28,7 @@ from gpcn.data.presets import PRESETS, write_preset
 from gpcn.nn import zoo
 from gpcn.paper import rows
 from gpcn.paper.evaluations import code_commit
-from gpcn.training.scores.model_comparison import train_models
+from gpcn.runs.model_comparison import train_models
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "tables.csv"
 COLUMNS = (

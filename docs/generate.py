@@ -17,7 +17,7 @@ from rich.console import Console
 from gpcn.cli.inspect import print_inspection
 from gpcn.data.benchmarks import catalog
 from gpcn.data.benchmarks.loading import is_available, load_dataset
-from gpcn.inspection import Inspection, inspect
+from gpcn.data.inspection import Inspection, inspect
 from gpcn.paper import rows
 from gpcn.paper.results_page import page
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gpcn.files.sealed import SEAL, content_digest
+from gpcn.records.sealed import SEAL, content_digest
 
 WRONG: tuple[Any, ...] = (..., None, "text", -1, 10**400, float("nan"), [], {"a": {}})
 """What is put in the place of a value; `...` takes it away."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpcn.files.sealed import SEAL, content_digest
+from gpcn.records.sealed import SEAL, content_digest
 
 
 def resealed(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:

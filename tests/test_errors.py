@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from gpcn.cli.shared.option_words import command_line_words
-from gpcn.errors import ConfigError, DataError, Option
+from gpcn.core.errors import ConfigError, DataError, Option
 from tests.commands import refused
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gpcn import Graph, Split, health
+from gpcn import Graph, Split
+from gpcn.graph import health
 from tests.graphs import make_graph
 
 SPLIT = Split(train=np.array([0, 1]), val=np.array([2]), test=np.array([3, 4]))

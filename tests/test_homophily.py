@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpcn import Graph, homophily, inspect, synthesize
+from gpcn import Graph, inspect, synthesize
+from gpcn.graph import homophily
 from tests.graphs import graph_of_payments_within_classes, make_graph
 
 

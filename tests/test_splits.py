@@ -19,10 +19,10 @@ from gpcn import (
     synthesize,
     time_split,
 )
+from gpcn.core.types import UNKNOWN
 from gpcn.graph.split import SCORED
+from gpcn.graph.splitting import hold_back
 from gpcn.records.reading import decode, encode
-from gpcn.splits import hold_back
-from gpcn.utils.types import UNKNOWN
 from tests.graphs import make_graph
 
 

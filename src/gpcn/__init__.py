@@ -4,13 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpcn.data.interop import from_frames, from_networkx, from_pyg, to_networkx, to_pyg
-    from gpcn.data.load import load
-    from gpcn.data.native import write as save
-    from gpcn.data.split_plan import SplitPlan
-    from gpcn.data.synthetic import synthesize
-    from gpcn.data.tables.columns import Columns
-    from gpcn.errors import (
+    from gpcn.api.estimator import GPCNClassifier
+    from gpcn.api.folder import RunFolder, open_run
+    from gpcn.api.start_training import auto, compare, train
+    from gpcn.core.errors import (
         CapacityError,
         CheckpointError,
         ConfigError,
@@ -19,14 +16,17 @@ if TYPE_CHECKING:
         GpcnError,
         TrainingError,
     )
-    from gpcn.estimator import GPCNClassifier
+    from gpcn.data.inspection import inspect
+    from gpcn.data.interop import from_frames, from_networkx, from_pyg, to_networkx, to_pyg
+    from gpcn.data.load import load
+    from gpcn.data.native import write as save
+    from gpcn.data.split_plan import SplitPlan
+    from gpcn.data.synthetic import synthesize
+    from gpcn.data.tables.columns import Columns
     from gpcn.graph import Graph, Split
-    from gpcn.inspection import inspect
-    from gpcn.splits import folds, group_splits, random_splits, time_split
+    from gpcn.graph.splitting import folds, group_splits, random_splits, time_split
+    from gpcn.runs.predictions.prediction import Predictions
     from gpcn.training.config import TrainConfig
-    from gpcn.training.predictions.prediction import Predictions
-    from gpcn.workspace.folder import RunFolder, open_run
-    from gpcn.workspace.start_training import auto, compare, train
 
 __version__ = "0.1.0"
 __all__ = [
@@ -69,7 +69,7 @@ _HOMES = {
     "gpcn.data.load": ("load",),
     "gpcn.data.native": ("save",),
     "gpcn.data.synthetic": ("synthesize",),
-    "gpcn.errors": (
+    "gpcn.core.errors": (
         "CapacityError",
         "CheckpointError",
         "ConfigError",
@@ -78,15 +78,15 @@ _HOMES = {
         "GpcnError",
         "TrainingError",
     ),
-    "gpcn.estimator": ("GPCNClassifier",),
+    "gpcn.api.estimator": ("GPCNClassifier",),
     "gpcn.graph": ("Graph", "Split"),
-    "gpcn.inspection": ("inspect",),
+    "gpcn.data.inspection": ("inspect",),
     "gpcn.data.split_plan": ("SplitPlan",),
-    "gpcn.splits": ("folds", "group_splits", "random_splits", "time_split"),
+    "gpcn.graph.splitting": ("folds", "group_splits", "random_splits", "time_split"),
     "gpcn.training.config": ("TrainConfig",),
-    "gpcn.training.predictions.prediction": ("Predictions",),
-    "gpcn.workspace.folder": ("RunFolder", "open_run"),
-    "gpcn.workspace.start_training": ("auto", "compare", "train"),
+    "gpcn.runs.predictions.prediction": ("Predictions",),
+    "gpcn.api.folder": ("RunFolder", "open_run"),
+    "gpcn.api.start_training": ("auto", "compare", "train"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 _NAMED_THERE = {"save": "write"}

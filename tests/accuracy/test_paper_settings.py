@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 
 from gpcn import TrainConfig
-from gpcn.training.runs.training import train
+from gpcn.runs.training import train
 
 CASES = {  # dataset: model, settings of the paper's tables, what the paper leaves open, least mean
     "texas": (

@@ -16,10 +16,10 @@ import pytest
 from gpcn import Columns, Graph, TrainConfig, from_frames, load, random_splits, save
 from gpcn.data.presets import PRESETS, Preset, write_preset
 from gpcn.data.tables.delimited import read_table
-from gpcn.training.predictions.prediction import predict
-from gpcn.training.runs.graph_source import graph_of
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.graph_source import graph_of
+from gpcn.runs.predictions.prediction import predict
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 from tests.commands import document
 from tests.commands import in_process as gpcn
 

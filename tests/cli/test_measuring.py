@@ -12,11 +12,11 @@ import pytest
 
 from gpcn import report, save, synthesize
 from gpcn.graph import Graph
-from gpcn.splits import random_splits
+from gpcn.graph.splitting import random_splits
+from gpcn.runs.graph_source import graph_of
+from gpcn.runs.run import Run
+from gpcn.search.study_header import read_study_header
 from gpcn.tasks.metric_choice import default_metric
-from gpcn.training.runs.graph_source import graph_of
-from gpcn.training.runs.run import Run
-from gpcn.tuning.study_header import read_study_header
 from tests.commands import TINY, document, refused
 from tests.commands import in_process as gpcn
 

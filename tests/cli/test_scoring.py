@@ -13,7 +13,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 import gpcn
-from gpcn.training.runs.run import Run
+from gpcn.runs.run import Run
 from tests.commands import in_process
 from tests.sealing import resealed
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gpcn import folds, load, random_splits
-from gpcn.training.predictions.out_of_fold import predict_out_of_fold
-from gpcn.training.runs.graph_source import graph_of
-from gpcn.training.runs.run import Run
+from gpcn.runs.graph_source import graph_of
+from gpcn.runs.predictions.out_of_fold import predict_out_of_fold
+from gpcn.runs.run import Run
 from tests.commands import TINY, document, refused
 from tests.commands import in_process as gpcn
 

@@ -221,7 +221,7 @@ def test_training_lowers_the_loss(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_graph_of_another_size_is_refused_in_one_sentence(name: str) -> None:
     graph = graph_with_isolated_node()
-    from gpcn.errors import GpcnError
+    from gpcn.core.errors import GpcnError
 
     if name in ("mlp", "logistic"):
         return  # they read no links

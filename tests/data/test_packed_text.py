@@ -11,10 +11,10 @@ import pytest
 
 from gpcn import CheckpointError, ConfigError, TrainConfig, synthesize
 from gpcn.data.packed_text import pack_texts, read_node_ids, unpack_texts, write_node_ids
-from gpcn.training.predictions import prediction
-from gpcn.training.predictions.prediction import predict, write
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.predictions import prediction
+from gpcn.runs.predictions.prediction import predict, write
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 
 CONFIG = TrainConfig.of("gpcn", hidden=4, epochs=3)
 LONG = ["x" * 20_000, *(str(number) for number in range(1, 500))]

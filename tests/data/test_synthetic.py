@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpcn import ConfigError, homophily, synthesize
+from gpcn import ConfigError, synthesize
+from gpcn.graph import homophily
 
 
 @settings(max_examples=25, deadline=None)

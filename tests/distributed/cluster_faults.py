@@ -18,12 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
+from gpcn.core.errors import GpcnError
 from gpcn.distributed.cluster import cluster_training
 from gpcn.distributed.cluster.cluster_training import RayCluster, train_on_cluster
-from gpcn.errors import GpcnError
 from gpcn.exec.ray_connection import connect_to_ray, load_ray
 from tests.distributed.undisturbed import config_of
-from tests.tuning.processes import below
+from tests.search.processes import below
 
 MODEL, EPOCHS = "gpcn-link", 400
 TIMEOUT = 20.0

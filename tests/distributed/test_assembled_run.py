@@ -10,11 +10,11 @@ import pytest
 
 import gpcn
 from gpcn import TrainConfig, synthesize
+from gpcn.core.errors import CheckpointError
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.shards import shard
-from gpcn.errors import CheckpointError
-from gpcn.training.runs.run import Run
+from gpcn.runs.run import Run
 from tests.commands import in_process
 from tests.distributed.workers_of_a_test import run_workers
 

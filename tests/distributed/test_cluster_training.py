@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from gpcn import TrainConfig, synthesize
+from gpcn.core.errors import ConfigError, DataError
 from gpcn.distributed.cluster.cluster_training import RayCluster, _check_size, _sentence, train_on_cluster
 from gpcn.distributed.cluster.network import interface_of
 from gpcn.distributed.sharding.shards import shard
-from gpcn.errors import ConfigError, DataError
 from gpcn.exec.ray_connection import STARTS, connect_to_ray
 from tests.commands import in_process
 

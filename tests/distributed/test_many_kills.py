@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from gpcn.training.runs.run import Run
+from gpcn.runs.run import Run
 from tests.distributed.undisturbed import config_of, train_undisturbed, weights_in, words_of, write_parts
-from tests.tuning.processes import below
+from tests.search.processes import below
 
 pytest.importorskip("ray")
 MODEL = "agpcn-link"

@@ -16,14 +16,14 @@ from torch.multiprocessing.spawn import ProcessExitedException
 
 import gpcn
 from gpcn import Graph, TrainConfig, synthesize
+from gpcn.core.errors import ConfigError, DataError, GpcnError, StorageError
 from gpcn.data.object_storage import RemoteFolder, local_copy, remote_url
 from gpcn.data.parts.manifest import Manifest
 from gpcn.distributed.cluster.worker_process import WorkerTask, package_versions, run_worker
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.run_files import fetch_parts_manifest, run_files
 from gpcn.distributed.sharding.shards import shard
-from gpcn.errors import ConfigError, DataError, GpcnError, StorageError
-from gpcn.training.runs.run import Run
+from gpcn.runs.run import Run
 from tests.commands import in_process
 from tests.distributed.object_store import ObjectStore, object_store
 from tests.distributed.workers_of_a_test import run_workers

@@ -13,16 +13,16 @@ import torch
 
 import gpcn
 from gpcn import TrainConfig
+from gpcn.core.errors import ConfigError
 from gpcn.data.parts.tables import PartData
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.ordering import PartOrder, part_order
 from gpcn.distributed.sharding.shards import shard
-from gpcn.errors import ConfigError
 from gpcn.nn.engine.randomness import RowRange, building_for_rows, drawing_from, uniform_per_node_
+from gpcn.runs.run import Run
 from gpcn.training import checkpoint
 from gpcn.training.problem import Problem
-from gpcn.training.runs.run import Run
 from gpcn.training.trainer import Trainer
 from tests.commands import in_process
 from tests.distributed.workers_of_a_test import run_workers

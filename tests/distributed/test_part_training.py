@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from gpcn import Graph, TrainConfig, synthesize
+from gpcn.core.errors import CheckpointError, ConfigError
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.distributed.part_run import open_or_create_part_run, split_part_folder
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.shards import shard
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.runs.run import Run
+from gpcn.runs.split_run import run_split
 from gpcn.training.loop import Observer, TrainingLoop
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.split_run import run_split
 from tests.distributed.workers_of_a_test import run_workers
 
 CONFIG = TrainConfig.of("gpcn-link", epochs=12, hidden=6, dropout=0.0, seed=4)

@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import Graph, Split, synthesize
+from gpcn.core.errors import CheckpointError, ConfigError, DataError
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.data.parts.tables import PartData
 from gpcn.distributed.sharding.balance import balanced_offsets
 from gpcn.distributed.sharding.shards import shard
-from gpcn.errors import CheckpointError, ConfigError, DataError
 from gpcn.graph.split import PARTS
 
 

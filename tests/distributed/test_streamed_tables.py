@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpcn import Graph, load
+from gpcn.core.errors import DataError
 from gpcn.data.tables.columns import Columns
 from gpcn.distributed.sharding.joined_tables import Tables
 from gpcn.distributed.sharding.table_shards import shard_tables
-from gpcn.errors import DataError
 from tests.distributed.equal_graphs import check_equal
 
 pytest.importorskip("duckdb")

@@ -14,13 +14,13 @@ import pytest
 import scipy.sparse as sp
 
 from gpcn import load
+from gpcn.core.errors import ConfigError, DataError
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.tables import PartData
 from gpcn.data.tables.columns import Columns
 from gpcn.distributed.sharding.joined_tables import Tables
 from gpcn.distributed.sharding.table_database import matching_files
 from gpcn.distributed.sharding.table_shards import shard_tables
-from gpcn.errors import ConfigError, DataError
 from gpcn.graph.split import SCORED
 from gpcn.preparation.preparation import Preparation
 

@@ -13,13 +13,13 @@ import torch
 import torch.distributed as dist
 
 from gpcn import TrainConfig, synthesize
+from gpcn.core.errors import ConfigError, GpcnError, TrainingError
 from gpcn.data.parts.manifest import part_folder
 from gpcn.distributed.cluster.failures import FailureBoard, recorded_error
 from gpcn.distributed.cluster.worker_process import WorkerTask, check_worker_versions, package_versions, run_worker
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.sharding.shards import shard
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.errors import ConfigError, GpcnError, TrainingError
 from tests.distributed.workers_of_a_test import run_workers
 
 SMALL = TrainConfig.of("gpcn-link", epochs=5, hidden=6, dropout=0.0)

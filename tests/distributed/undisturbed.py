@@ -12,7 +12,7 @@ from gpcn.data.parts.manifest import Manifest
 from gpcn.distributed.part_run import open_or_create_part_run, split_part_folder
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.sharding.shards import shard
-from gpcn.training.runs.run import Run
+from gpcn.runs.run import Run
 from gpcn.training.settle import settle_by_origin
 from tests.distributed.workers_of_a_test import run_workers
 

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import torch
 
-from gpcn.errors import TrainingError
+from gpcn.core.errors import TrainingError
 from gpcn.exec.executor import RETRIES, Executor, Running, Task
 from gpcn.exec.local import LocalExecutor
 from gpcn.exec.shared_payload import SharedPayload
-from tests.tuning.processes import below, cpu_seconds
+from tests.search.processes import below, cpu_seconds
 
 PAYLOAD = {"factors": np.arange(1000.0) + 3}
 

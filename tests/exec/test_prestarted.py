@@ -13,8 +13,8 @@ from gpcn import Graph, TrainConfig
 from gpcn.cli.shared.prestarted_workers import NEEDED, prestarted_training_workers
 from gpcn.exec import prestarted
 from gpcn.exec.processes import prestart_processes
-from gpcn.training.runs.training import train
-from gpcn.tuning.budget import Budget, read_budget
+from gpcn.runs.training import train
+from gpcn.search.budget import Budget, read_budget
 
 GRAPH_OPTIONS = {"nodes": 60, "features": 4, "splits": 3, "seed": 3}
 
@@ -87,7 +87,7 @@ def test_a_forked_process_ends_by_sigterm_and_does_not_see_ctrl_c(monkeypatch: p
 
 
 def test_work_with_several_threads_prestarts_nobody(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpcn.training.runs.split_workers.SMALL", 0)
+    monkeypatch.setattr("gpcn.runs.split_workers.SMALL", 0)
     with prestarted_training_workers(graph, [LONG], None, 2):
         assert not prestarted._waiting
 

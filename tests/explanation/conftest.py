@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gpcn import Graph, TrainConfig, synthesize
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 
 
 @pytest.fixture(scope="module")

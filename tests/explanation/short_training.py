@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpcn import Graph, TrainConfig
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 
 
 def trained(graph: Graph, path: Path, model: str, **settings: object) -> Run:

@@ -11,7 +11,7 @@ import pytest
 from gpcn import ConfigError, Graph
 from gpcn.explanation import explain
 from gpcn.explanation.ego_picture import MOST, REACH, ego_picture, write_picture
-from gpcn.training.runs.run import Run
+from gpcn.runs.run import Run
 from tests.explanation.short_training import trained
 
 SVG = "{http://www.w3.org/2000/svg}"

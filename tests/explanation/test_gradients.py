@@ -9,7 +9,7 @@ import pytest
 
 from gpcn import ConfigError, Graph
 from gpcn.explanation import explain, explain_average
-from gpcn.training.predictions.prediction import predict
+from gpcn.runs.predictions.prediction import predict
 from tests.explanation.short_training import trained
 
 

@@ -15,8 +15,8 @@ from gpcn.explanation import Explanation, explain, explain_average
 from gpcn.explanation.account import Neighbour
 from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.explanation.sentences import explanation_sentences
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 
 LINK_MODELS = ("gpcn-link", "agpcn-link", "multi-gpcn-link")
 NODE = 7

@@ -14,10 +14,10 @@ from gpcn import CheckpointError, ConfigError, DataError, Graph, TrainConfig, sy
 from gpcn.explanation import explain, lead_parts
 from gpcn.explanation.explained_model import explained_node_position
 from gpcn.explanation.sentences import part_phrase
-from gpcn.training.predictions.fitted import Fitted
-from gpcn.training.predictions.prediction import predict
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.predictions.fitted import Fitted
+from gpcn.runs.predictions.prediction import predict
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 
 
 def test_the_account_adds_up_to_the_prediction(run: Run, graph: Graph) -> None:

@@ -15,9 +15,9 @@ from gpcn.cli.explain import print_class_explanation
 from gpcn.explanation import explain_class
 from gpcn.explanation.account import Member
 from gpcn.explanation.explained_model import ExplainedModel
-from gpcn.training.predictions.prediction import predict, vote
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.predictions.prediction import predict, vote
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 from tests.explanation.short_training import trained
 
 

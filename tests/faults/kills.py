@@ -85,8 +85,8 @@ def run_essence(folder: Path) -> Any:
 
 def outcomes(folder: Path) -> dict[str, Any]:
     """The evaluations of a study, each with its seconds."""
-    from gpcn.errors import GpcnError
-    from gpcn.tuning.ledger import Ledger
+    from gpcn.core.errors import GpcnError
+    from gpcn.search.ledger import Ledger
 
     try:
         trials = Ledger.read(folder).trials
@@ -287,7 +287,7 @@ def prepare(material: Path) -> None:
     from gpcn import TrainConfig, save, synthesize
     from gpcn.data.graph_record import GraphSource
     from gpcn.data.tables.tables_out import write_graph_tables
-    from gpcn.training.runs.training import train
+    from gpcn.runs.training import train
 
     graph = synthesize(nodes=400, classes=3, degree=6, splits=2)
     save(graph, material / "g.npz")

@@ -149,7 +149,7 @@ def test_a_study_that_another_process_is_creating_is_waited_for(
 ) -> None:
     from sqlalchemy.exc import OperationalError
 
-    from gpcn.tuning import storage
+    from gpcn.search import storage
 
     real, failures = storage.RDBStorage, [3]
 

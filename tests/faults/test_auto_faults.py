@@ -18,10 +18,10 @@ from pathlib import Path
 import torch
 from gpcn import synthesize
 from gpcn.records.reading import encode
-from gpcn.tuning.auto import auto, members
-from gpcn.tuning.auto.portfolio import Entry
-from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors import serial_executor
+from gpcn.search.auto import auto, members
+from gpcn.search.auto.portfolio import Entry
+from gpcn.search.budget import Budget
+from gpcn.search.executors import serial_executor
 
 out, kills = Path(sys.argv[1]), int(sys.argv[2])
 quick = {"epochs": 30, "patience": 10}

@@ -16,15 +16,15 @@ from gpcn import CheckpointError, GpcnError, TrainConfig, load, open_run, save
 from gpcn.data.graph_record import GraphSource
 from gpcn.data.parts.manifest import Manifest, part_folder
 from gpcn.distributed.sharding.shards import shard
-from gpcn.files.sealed import file_digest
+from gpcn.records.sealed import file_digest
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
-from gpcn.training.runs.training import train
-from gpcn.training.scores.model_comparison import train_models
-from gpcn.tuning.auto import auto
-from gpcn.tuning.auto.portfolio import Entry
-from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors import serial_executor
+from gpcn.runs.model_comparison import train_models
+from gpcn.runs.training import train
+from gpcn.search.auto import auto
+from gpcn.search.auto.portfolio import Entry
+from gpcn.search.budget import Budget
+from gpcn.search.executors import serial_executor
 from tests.damage import damaged_texts
 from tests.graphs import named_graph
 from tests.sealing import resealed
@@ -58,9 +58,9 @@ def make_comparison(folder: Path) -> None:
 
 def make_study(folder: Path) -> None:
     pytest.importorskip("optuna")
-    from gpcn.tuning.schedule import Plan
-    from gpcn.tuning.space import Space
-    from gpcn.tuning.study import tune
+    from gpcn.search.schedule import Plan
+    from gpcn.search.space import Space
+    from gpcn.search.study import tune
 
     plan, source = Plan.of([0], 3, size=2), GraphSource.of(folder.parent / "graph.npz")
     budget = Budget(configurations=2)

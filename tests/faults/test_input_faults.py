@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from gpcn import Columns, DataError, load, synthesize
+from gpcn.core.errors import CapacityError
 from gpcn.data.archives import read_npz
 from gpcn.data.tables.tables_out import write_graph_tables
-from gpcn.errors import CapacityError
 from tests.faults.commands import refused, run_command
 
 GRAPH_OPTIONS = {"nodes": 60, "degree": 4}
@@ -345,7 +345,7 @@ def test_titles_of_many_features_are_made_at_once_and_too_many_are_refused(graph
 
 
 def test_leftovers_of_killed_writers_are_removed(tmp_path: Path) -> None:
-    from gpcn.files.atomic import replacing
+    from gpcn.core.atomic import replacing
 
     leftover = tmp_path / ".x.npz.abcdefgh.tmp"
     leftover.write_bytes(b"half")

@@ -12,12 +12,12 @@ from msgspec.structs import replace as with_fields
 from gpcn import ConfigError, TrainConfig, synthesize
 from gpcn.data.graph_record import GraphSource
 from gpcn.data.tables.tables_out import write_graph_tables
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
-from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.schedule import Plan
-from gpcn.tuning.space import Space
-from gpcn.tuning.study_header import study_header
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
+from gpcn.search.ledger import Ledger
+from gpcn.search.schedule import Plan
+from gpcn.search.space import Space
+from gpcn.search.study_header import study_header
 from tests.faults.commands import refused, run_command
 
 SETTINGS = ("--model", "gpcn", "--set", "hidden=4", "--set", "epochs=4", "--set", "bias=false", "--jobs", "1")

@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpcn import GpcnError, Graph, TrainConfig, load, save, synthesize
+from gpcn.core import machine_memory as memory
 from gpcn.data.archives import read_npz
 from gpcn.data.tables.columns_file import read_columns_file
 from gpcn.nn import zoo
+from gpcn.runs.training import train
 from gpcn.training.config import declared_settings
-from gpcn.training.runs.training import train
-from gpcn.utils import machine_memory as memory
 from tests.graphs import make_graph
 
 BOUNDED = settings(

@@ -16,16 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpcn import CheckpointError, ConfigError, GpcnError, TrainConfig
-from gpcn.files.sealed import SEAL
 from gpcn.records.reading import encode
+from gpcn.records.sealed import SEAL
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
-from gpcn.training.predictions.fitted import Fitted
-from gpcn.training.predictions.out_of_fold import predict_out_of_fold
-from gpcn.training.predictions.prediction import predict
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.split_run import run_split
-from gpcn.training.runs.training import train
+from gpcn.runs.predictions.fitted import Fitted
+from gpcn.runs.predictions.out_of_fold import predict_out_of_fold
+from gpcn.runs.predictions.prediction import predict
+from gpcn.runs.run import Run
+from gpcn.runs.split_run import run_split
+from gpcn.runs.training import train
 from tests.damage import keys_of, replaced, sealed
 from tests.graphs import named_graph
 from tests.sealing import resealed

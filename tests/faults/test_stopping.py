@@ -14,7 +14,7 @@ import pytest
 from gpcn import save, synthesize
 from gpcn.cli.shared.stopping import stoppable
 from gpcn.exec.processes import interrupts_deferred
-from tests.tuning.processes import below
+from tests.search.processes import below
 
 SENTENCE = "error: stopped; what was saved is kept, and the same command goes on from there\n"
 

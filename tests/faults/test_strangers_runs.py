@@ -14,8 +14,8 @@ import gpcn
 from gpcn import ConfigError, TrainConfig, save
 from gpcn.data.graph_record import GraphSource
 from gpcn.data.tables.tables_out import write_graph_tables
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 from tests.commands import TINY, document, in_process
 from tests.distributed.object_store import ObjectStore, object_store
 from tests.graphs import named_graph
@@ -149,7 +149,7 @@ def test_a_link_below_a_run_does_not_lead_away_from_it(project: Path) -> None:
 def test_beside_is_below_a_folder_that_holds_both(
     location: str, run: str, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpcn.training.runs.folders import lies_beside
+    from gpcn.runs.folders import lies_beside
 
     monkeypatch.setenv("HOME", "/home/me")
     assert lies_beside(location, Path(run)) is expected

@@ -11,12 +11,12 @@ from gpcn import ConfigError, TrainConfig, save
 from gpcn.data.graph_record import GraphSource
 from gpcn.report.materials import gather_materials
 from gpcn.report.sections import section_for
+from gpcn.runs.comparison import compare
+from gpcn.runs.training import train
+from gpcn.search.schedule import Plan
+from gpcn.search.space import Space
+from gpcn.search.study_header import study_header
 from gpcn.training.probe import probe
-from gpcn.training.runs.training import train
-from gpcn.training.scores.comparison import compare
-from gpcn.tuning.schedule import Plan
-from gpcn.tuning.space import Space
-from gpcn.tuning.study_header import study_header
 from tests.faults.commands import refused, run_command
 from tests.graphs import graph_with_one_class_in
 

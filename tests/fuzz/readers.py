@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from gpcn import Columns, TrainConfig, load
+from gpcn.core.errors import GpcnError
 from gpcn.data.packed_text import read_node_ids
 from gpcn.data.split_plan import SplitPlan
 from gpcn.data.tables.columns_file import read_columns_file
 from gpcn.distributed.sharding.joined_tables import Tables
 from gpcn.distributed.sharding.table_shards import shard_tables
-from gpcn.errors import GpcnError
 from gpcn.preparation import values
 from gpcn.preparation.misfits import plausible_times
 from gpcn.records.reading import decode, parse

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gpcn import Graph, synthesize
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import AGPCN, GPCN, Adjacency, AGPCNLink, GeneralizedGPCN, GPCNLink, NodeClassifier, zoo
 from gpcn.nn.engine import bank
 from gpcn.nn.multi_gpcn import MultiGPCN, MultiGPCNLink

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gpcn import Graph, synthesize
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import Adjacency, NodeClassifier, SparseOperator, baselines
 from gpcn.nn.self_fitting import SelfFitting, fit
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gpcn import Graph
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import AGPCN, GPCN, Adjacency, AGPCNLink, GeneralizedGPCN, GPCNLink, NodeClassifier, SparseOperator
 from tests.graphs import optionally_weighted_graph
 from tests.nn import literal

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import gpcn
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.exporting import ExportableModel, export
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import SparseOperator
 from gpcn.nn.engine.edge_matrix import edge_operator
 from gpcn.nn.engine.matrix import CsrMatrix

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch_geometric.utils import subgraph
 
 import gpcn
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import zoo
 
 PER_NODE = [name for name in zoo.names() if zoo.specification_of(name).per_node]

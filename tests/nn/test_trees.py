@@ -12,7 +12,7 @@ import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gpcn import Graph, Split, synthesize
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import inputs_of
 from gpcn.nn.baselines import Trees
 from gpcn.nn.baselines.forest import Forest

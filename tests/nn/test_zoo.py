@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import zoo
 from tests.commands import in_process
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpcn.errors import CheckpointError
+from gpcn.core.errors import CheckpointError
 from gpcn.paper import evaluations
 from gpcn.paper.evaluations import Evaluations, Question, code_commit
 from gpcn.training.config import TrainConfig

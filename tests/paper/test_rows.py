@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpcn.errors import ConfigError, DataError
+from gpcn.core.errors import ConfigError, DataError
 from gpcn.paper import rows
 from gpcn.paper.measurements import ablation
 from gpcn.paper.measurements.reproduction import choose_names, recipe_cells

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpcn import Graph
-from gpcn.errors import CheckpointError
+from gpcn.core.errors import CheckpointError
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper.evaluations import Evaluations, Question
 from gpcn.paper.measurements import operators

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.records import layout
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from msgspec import Struct
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.records.reading import Count, Number, decode, encode, parse
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from gpcn import Graph, TrainConfig, report, save, synthesize
+from gpcn.api.report_page import write_report_page
 from gpcn.data.graph_record import GraphSource
-from gpcn.training.runs.training import train
-from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors import serial_executor
-from gpcn.tuning.schedule import Plan
-from gpcn.tuning.space import Space
-from gpcn.tuning.study import tune
-from gpcn.workspace.report_page import write_report_page
+from gpcn.runs.training import train
+from gpcn.search.budget import Budget
+from gpcn.search.executors import serial_executor
+from gpcn.search.schedule import Plan
+from gpcn.search.space import Space
+from gpcn.search.study import tune
 from tests.commands import in_process
 
 NASTY = "<img src=x onerror=alert(1)>"

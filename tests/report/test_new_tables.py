@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from gpcn import ConfigError, Graph
+from gpcn.api.folder import open_run
+from gpcn.api.report_page import write_report_page
 from gpcn.report.drift_section import drift_section
 from gpcn.report.materials import NewTablesMaterial
-from gpcn.workspace.folder import open_run
-from gpcn.workspace.report_page import write_report_page
 from tests.commands import in_process
 from tests.report.conftest import NASTY
 

@@ -21,9 +21,9 @@ from gpcn.data.graph_record import GraphSource
 from gpcn.report import escaping
 from gpcn.report import page as assembly
 from gpcn.report.palette import COLOURS
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
-from gpcn.training.scores.comparison import compare
+from gpcn.runs.comparison import compare
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 from tests.report.conftest import CLASSES, MODELS, NASTY
 
 ROOT = Path(__file__).resolve().parents[2]

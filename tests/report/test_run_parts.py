@@ -15,9 +15,9 @@ from gpcn.data.graph_record import GraphSource
 from gpcn.explanation import explain, explain_class
 from gpcn.report import first_look, graph_picture, importance, ranking, run_section
 from gpcn.report.materials import RunMaterial, gather_materials
-from gpcn.training.predictions.threshold import best_f1_threshold, validation_nodes
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.predictions.threshold import best_f1_threshold, validation_nodes
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 from tests.commands import in_process
 from tests.report.conftest import CLASSES, NASTY
 

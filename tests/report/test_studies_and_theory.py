@@ -13,16 +13,16 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from gpcn import Graph, report
-from gpcn.errors import CheckpointError, DataError
+from gpcn.core.errors import CheckpointError, DataError
 from gpcn.report import study_section, theory_section
 from gpcn.report.materials import StudyMaterial, gather_materials
+from gpcn.search.auto import auto
+from gpcn.search.auto.portfolio import Entry
+from gpcn.search.budget import Budget
+from gpcn.search.executors import serial_executor
+from gpcn.search.ledger import Ledger
+from gpcn.search.summary import ProposedPoint, describe_study
 from gpcn.theory.document import TheoryDocument
-from gpcn.tuning.auto import auto
-from gpcn.tuning.auto.portfolio import Entry
-from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors import serial_executor
-from gpcn.tuning.ledger import Ledger
-from gpcn.tuning.summary import ProposedPoint, describe_study
 from tests.report.conftest import NASTY
 
 

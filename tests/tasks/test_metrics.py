@@ -12,14 +12,14 @@ from sklearn import metrics as sk
 from sklearn.preprocessing import label_binarize
 
 from gpcn import ConfigError, TrainConfig
-from gpcn.errors import TrainingError
+from gpcn.core.errors import TrainingError
+from gpcn.runs.comparison import compare, compare_finished
+from gpcn.runs.training import train
 from gpcn.tasks.classification import Classification, ClassScores
 from gpcn.tasks.metric_choice import default_metric, positive_class
 from gpcn.tasks.metrics import find_metric, metric_names, oriented_score, register_metric
 from gpcn.training.probe import cross_fitted, probe, validation_halves
 from gpcn.training.problem import Problem
-from gpcn.training.runs.training import train
-from gpcn.training.scores.comparison import compare, compare_finished
 from gpcn.training.trainer import Trainer
 from tests.graphs import imbalanced_graph, make_graph
 

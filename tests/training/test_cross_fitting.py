@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gpcn import Graph
-from gpcn.errors import TrainingError
+from gpcn.core.errors import TrainingError
+from gpcn.runs.split_run import run_split
 from gpcn.training.config import TrainConfig
 from gpcn.training.cross_fitting import CrossFitting
 from gpcn.training.fit import fit
@@ -16,7 +17,6 @@ from gpcn.training.loop import LAST, RULES
 from gpcn.training.observers import EndAt
 from gpcn.training.probe import probe, validation_halves
 from gpcn.training.problem import Problem
-from gpcn.training.runs.split_run import run_split
 
 GRAPH_OPTIONS = {"nodes": 200, "classes": 3, "degree": 6, "homophily": 0.05, "mixing": "ring", "splits": 1, "seed": 3}
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from gpcn import TrainConfig
 from gpcn.explanation import explain
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 from tests.graphs import graph_of_senders
 
 

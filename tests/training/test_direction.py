@@ -10,8 +10,8 @@ import torch
 
 from gpcn import Graph, TrainConfig, to_pyg
 from gpcn.nn import NodeClassifier, inputs_of, zoo
+from gpcn.runs.split_run import run_split
 from gpcn.training.problem import Problem
-from gpcn.training.runs.split_run import run_split
 from tests.graphs import directed_graph_with_loop, graph_of_payments_by_sign
 
 MODELS = ("gpcn", "gpcn-link", "agpcn", "gcn", "h2gcn", "link", "linkx", "label-propagation")

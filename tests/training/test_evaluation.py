@@ -6,10 +6,10 @@ import torch
 from sklearn import metrics
 
 from gpcn import ConfigError
+from gpcn.runs.score_statistics import PairedDifference, compare_pairs, summarize
 from gpcn.tasks.calibration import calibration_error
 from gpcn.tasks.class_metrics_on_tensors import roc_area
 from gpcn.tasks.classification import Classification
-from gpcn.training.scores.evaluation import PairedDifference, compare_pairs, summarize
 
 RNG = np.random.default_rng(0)
 

@@ -16,22 +16,22 @@ import pytest
 import torch
 
 from gpcn import GPCNClassifier, Graph
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.core.errors import CheckpointError, ConfigError
 from gpcn.explanation import explain
+from gpcn.runs.predictions.prediction import predict
+from gpcn.runs.run import Run
+from gpcn.runs.split_run import run_split
+from gpcn.runs.training import train
+from gpcn.search.budget import Budget
+from gpcn.search.executors import serial_executor
+from gpcn.search.schedule import Plan
+from gpcn.search.space import Space
+from gpcn.search.study import tune
 from gpcn.training.config import TrainConfig
 from gpcn.training.observers import Pulse
-from gpcn.training.predictions.prediction import predict
 from gpcn.training.probe import probe
 from gpcn.training.problem import Problem
 from gpcn.training.round_trainer import RoundTrainer
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.split_run import run_split
-from gpcn.training.runs.training import train
-from gpcn.tuning.budget import Budget
-from gpcn.tuning.executors import serial_executor
-from gpcn.tuning.schedule import Plan
-from gpcn.tuning.space import Space
-from gpcn.tuning.study import tune
 from tests.graphs import heterophilous_graph
 
 SETTINGS = {"epochs": 30, "patience": 10, "max_leaf_nodes": 7}
@@ -135,7 +135,7 @@ KILLED = """
 import sys
 from gpcn import synthesize
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs.training import train
+from gpcn.runs.training import train
 graph = synthesize(nodes=160, classes=3, degree=5, homophily=0.1, mixing="ring", splits=2)
 slow = None
 if sys.argv[2] == "slowly":

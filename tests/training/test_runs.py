@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gpcn import CheckpointError, ConfigError, DataError, Graph, Split, TrainConfig, synthesize
-from gpcn.training.predictions.prediction import predict, write
+from gpcn.runs.comparison import compare
+from gpcn.runs.predictions.prediction import predict, write
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 from gpcn.training.problem import Problem
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
-from gpcn.training.scores.comparison import compare
 from gpcn.training.trainer import Trainer
 from tests.graphs import grown_graph
 

@@ -11,10 +11,10 @@ import pytest
 
 from gpcn import Graph, TrainConfig
 from gpcn.exec import prestarted
+from gpcn.runs import split_workers
+from gpcn.runs.split_workers import SplitWorkers
+from gpcn.runs.training import train
 from gpcn.training.progress import Progress
-from gpcn.training.runs import split_workers
-from gpcn.training.runs.split_workers import SplitWorkers
-from gpcn.training.runs.training import train
 
 GRAPH_OPTIONS = {"nodes": 60, "features": 4, "splits": 6, "seed": 3}
 

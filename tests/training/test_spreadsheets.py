@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpcn import Graph, save, synthesize
-from gpcn.training.predictions.spreadsheets import is_formula, without_formulas
+from gpcn.runs.predictions.spreadsheets import is_formula, without_formulas
 from tests.faults.commands import Answer, refused, run_command
 
 EVIL = '=HYPERLINK("http://x","y")'

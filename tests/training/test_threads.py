@@ -16,9 +16,9 @@ from gpcn import GPCNClassifier, TrainConfig, synthesize
 from gpcn.nn.engine.dropout import dropout
 from gpcn.nn.engine.randomness import current_generator, drawing_from
 from gpcn.nn.gpcn import GPCN
-from gpcn.training.predictions.prediction import predict
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.predictions.prediction import predict
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
 
 GRAPH = synthesize(nodes=300, classes=3, degree=6, homophily=0.1, mixing="ring", splits=2)
 

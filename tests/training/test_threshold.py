@@ -11,19 +11,19 @@ from msgspec.structs import replace as with_fields
 from sklearn.metrics import f1_score
 
 from gpcn import ConfigError, Graph, TrainConfig
-from gpcn.errors import CheckpointError, DataError
+from gpcn.core.errors import CheckpointError, DataError
 from gpcn.records.reading import encode
-from gpcn.tasks.classification import Classification
-from gpcn.training.predictions.prediction import Predictions, predict
-from gpcn.training.predictions.threshold import (
+from gpcn.runs.predictions.prediction import Predictions, predict
+from gpcn.runs.predictions.threshold import (
     best_f1_threshold,
     check_two_classes,
     decide,
     read_threshold,
     validation_nodes,
 )
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.training import train
+from gpcn.runs.run import Run
+from gpcn.runs.training import train
+from gpcn.tasks.classification import Classification
 from tests.graphs import graph_with_rare_fraud
 
 

@@ -10,9 +10,9 @@ import torch
 from gpcn import ConfigError, DataError, Graph, TrainConfig, TrainingError, synthesize
 from gpcn.nn import zoo
 from gpcn.nn.training_step import row_region
+from gpcn.runs.split_run import run_split
+from gpcn.runs.training import train
 from gpcn.training.problem import Problem, choose_device
-from gpcn.training.runs.split_run import run_split
-from gpcn.training.runs.training import train
 from gpcn.training.trainer import Trainer
 from tests.graphs import heterophilous_graph
 

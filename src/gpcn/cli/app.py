@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from gpcn.cli.shared.guard import guarded
 from gpcn.cli.shared.stopping import handle_stop_signal
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 SUMMARIES = {
     "datasets": "List the benchmark datasets.",

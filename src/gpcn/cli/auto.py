@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpcn.api.prepare import PreparedGraph
 from gpcn.cli.shared.elapsed_time import seconds_elapsed
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, Json
 from gpcn.cli.shared.output import console, escaped, number_text, print_json
 from gpcn.cli.shared.training_options import Jobs, SplitNumbers, TrainingGraph, metric_choice_note, read_splits
-from gpcn.utils.text import printable_text
-from gpcn.workspace.prepare import PreparedGraph
+from gpcn.core.text import printable_text
 
 if TYPE_CHECKING:
-    from gpcn.tuning.auto.choice_record import FinishedChoice
+    from gpcn.search.auto.choice_record import FinishedChoice
 
 Budget = Annotated[str, typer.Option("--budget", metavar="5m", help="Time to choose and train: 90s, 5m, 1h.")]
 Refit = Annotated[
@@ -75,10 +75,10 @@ def train_auto(
 ) -> None:
     """Choose, train, and say why."""
     from gpcn.cli.shared.prestarted_workers import prestarted_search_workers
-    from gpcn.tuning.auto import auto as choose
-    from gpcn.tuning.auto.portfolio import read_portfolio
-    from gpcn.tuning.budget import Budget, read_seconds
-    from gpcn.tuning.executors import local_executor
+    from gpcn.search.auto import auto as choose
+    from gpcn.search.auto.portfolio import read_portfolio
+    from gpcn.search.budget import Budget, read_seconds
+    from gpcn.search.executors import local_executor
 
     seconds, graph = read_seconds(budget), prepared.graph
     entries = None if portfolio is None else read_portfolio(portfolio)

@@ -12,7 +12,7 @@ from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import Json, Mirror, MovedGraph, Nodes
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
 from gpcn.cli.shared.training_options import Seed, Settings, read_settings
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.records import layout
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ class _Trained:
 
 def _from_run(path: Path, split: int, moved: MovedOptions) -> _Trained:
     from gpcn.distributed.assembled_run import assemble_run
-    from gpcn.training.predictions.fitted import Fitted
-    from gpcn.training.runs.graph_source import graph_of
-    from gpcn.training.runs.run import Run
+    from gpcn.runs.graph_source import graph_of
+    from gpcn.runs.predictions.fitted import Fitted
+    from gpcn.runs.run import Run
 
     assemble_run(path)
     run = Run.open(path)
@@ -133,11 +133,11 @@ def _from_run(path: Path, split: int, moved: MovedOptions) -> _Trained:
 def _from_graph(
     name: str, model: str, settings: dict[str, Any], seed: int, split: int, mirror: Path | None
 ) -> _Trained:
+    from gpcn.api.prepare import prepare
     from gpcn.training.config import TrainConfig
     from gpcn.training.fit import fit
     from gpcn.training.problem import Problem
     from gpcn.training.settle import settle
-    from gpcn.workspace.prepare import prepare
 
     graph = prepare(name, seed=seed, mirror=mirror).graph
     if split >= len(graph.splits):
@@ -158,7 +158,7 @@ def _from_graph(
 def _use_threads(graph: Any, config: Any) -> None:
     import torch
 
-    from gpcn.training.runs.split_workers import threads_per_split
+    from gpcn.runs.split_workers import threads_per_split
 
     torch.set_num_threads(threads_per_split(graph, config))
 

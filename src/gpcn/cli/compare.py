@@ -13,7 +13,7 @@ from gpcn.cli.shared.output import console, escaped, number_text, plain_table, p
 from gpcn.cli.shared.training_options import Settings, SplitWork, TrainingGraph, metric_choice_note, read_settings
 
 if TYPE_CHECKING:
-    from gpcn.training.scores.comparison import ComparedModel, Comparison
+    from gpcn.runs.comparison import ComparedModel, Comparison
 
 MARK = " †"
 
@@ -44,9 +44,9 @@ def compare(
     from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
     from gpcn.cli.shared.progress import training_progress
     from gpcn.nn import zoo
+    from gpcn.runs.comparison import MAJORITY
+    from gpcn.runs.model_comparison import train_models
     from gpcn.training.config import TrainConfig
-    from gpcn.training.scores.comparison import MAJORITY
-    from gpcn.training.scores.model_comparison import train_models
 
     prepared = described.prepare(graph, quiet=json)
     loaded = prepared.graph

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
+from gpcn.api.prepare import prepare
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.training_options import SplitOptions
+from gpcn.core.errors import ConfigError
 from gpcn.data import native
 from gpcn.data.tables.tables_out import write_graph_tables
-from gpcn.errors import ConfigError
 from gpcn.graph import Graph
-from gpcn.workspace.prepare import prepare
 
 
 @takes_option_groups

@@ -13,9 +13,9 @@ from gpcn.cli.inspect import print_inspection as show_inspection
 from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, print_json
 from gpcn.data.graph_record import GraphSource
+from gpcn.data.inspection import inspect
 from gpcn.data.load import load
 from gpcn.data.synthetic import synthesize
-from gpcn.inspection import inspect
 
 GRAPH: dict[str, Any] = {"nodes": 2000, "classes": 4, "homophily": 0.1, "mixing": "ring", "signal": 1.0, "seed": 7}
 SETTINGS = {"epochs": 120, "patience": 40, "hidden": 32, "layers": 2, "weight_decay": 1e-3}
@@ -32,9 +32,9 @@ def demo(
     from gpcn import report
     from gpcn.cli.shared.progress import training_progress
     from gpcn.nn import zoo
-    from gpcn.training.predictions import prediction
-    from gpcn.training.runs.run import Run
-    from gpcn.training.scores.model_comparison import train_models
+    from gpcn.runs.model_comparison import train_models
+    from gpcn.runs.predictions import prediction
+    from gpcn.runs.run import Run
 
     to = console()
     drawn = synthesize(**GRAPH, unlabelled=0.1, splits=3)

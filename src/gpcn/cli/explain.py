@@ -13,7 +13,7 @@ from gpcn.cli.shared.opened_run import RunOptions
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, plain_table, print_json, print_notes
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

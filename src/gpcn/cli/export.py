@@ -26,7 +26,7 @@ def export(
 
     Example: [bold]gpcn export runs/mine --out exported[/bold]
     """
-    from gpcn.workspace.export import export_folder
+    from gpcn.api.export import export_folder
 
     folder, table = asked.open()
     summary = export_folder(folder, out, asked.graph, table, format=format)

@@ -12,7 +12,7 @@ from rich.table import Table
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import GraphArgument, GraphOptions, Json
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json, print_notes
-from gpcn.inspection import DirectionsAccount, Inspection, inspect, split_sizes_text
+from gpcn.data.inspection import DirectionsAccount, Inspection, inspect, split_sizes_text
 from gpcn.preparation.preparation import ColumnAccount
 
 LARGEST_MATRIX = 12

@@ -14,10 +14,10 @@ from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.step_log import LogFormat, step_log
 from gpcn.cli.shared.training_options import SplitNumbers, read_splits
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gpcn.training.predictions.prediction import Decision
+    from gpcn.runs.predictions.prediction import Decision
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def predict(
 
     Example: [bold]gpcn predict runs/mine --edges new.csv --nodes people.csv --only new --out predictions.csv[/bold]
     """
-    from gpcn.training.predictions import prediction
+    from gpcn.runs.predictions import prediction
 
     if asked.graph is not None and edges is not None:
         raise ConfigError("GRAPH and --edges both name a graph; expected one of them")

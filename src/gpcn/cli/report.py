@@ -44,7 +44,7 @@ def report(
 
     Example: [bold]gpcn report runs/mine --edges new.csv --nodes people.csv --out today.html[/bold]
     """
-    from gpcn.workspace.report_page import write_report_page
+    from gpcn.api.report_page import write_report_page
 
     written = write_report_page(
         paths, out, edges=edges, nodes=nodes, graph=graph, mirror=mirror, names_nodes=not hide_nodes

@@ -10,7 +10,7 @@ import typer
 from gpcn.cli.shared.options import Json
 from gpcn.cli.shared.output import console, escaped, number_text, plain_table, print_json
 from gpcn.cli.shared.training_options import Jobs, SplitNumbers, read_splits
-from gpcn.errors import ConfigError, near_matches
+from gpcn.core.errors import ConfigError, near_matches
 
 if TYPE_CHECKING:
     from gpcn.paper.rows import Row

@@ -13,7 +13,7 @@ from gpcn.cli.shared.output import console, escaped, print_json, print_notes
 from gpcn.cli.shared.progress import parts_progress
 from gpcn.cli.shared.step_log import LogFormat, step_log
 from gpcn.cli.shared.training_options import TrainingGraph
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 STREAMED = "4GB"
 

@@ -9,7 +9,7 @@ import typer
 
 from gpcn.cli.shared.options import Json, Mirror
 from gpcn.cli.shared.output import console, escaped, plain_table, print_json
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 
 def spectrum(

@@ -13,10 +13,10 @@ from gpcn.cli.convert import print_written_graph, write_graph
 from gpcn.cli.shared.option_groups import takes_option_groups
 from gpcn.cli.shared.options import Json, option_given_besides
 from gpcn.cli.shared.output import console, escaped, print_json
+from gpcn.core.errors import ConfigError
 from gpcn.data.presets import preset as find_preset
 from gpcn.data.presets import write_preset
 from gpcn.data.synthetic import synthesize
-from gpcn.errors import ConfigError
 
 NODES = 1000
 WITH_PRESET = {"out", "preset", "nodes", "seed", "json"}

@@ -22,11 +22,11 @@ from gpcn.cli.shared.training_options import (
     metric_choice_note,
     read_settings,
 )
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from gpcn.runs.results import RunResult
     from gpcn.training.config import TrainConfig
-    from gpcn.training.runs.results import RunResult
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ def train(
     """
     from gpcn.cli.shared.prestarted_workers import prestarted_training_workers
     from gpcn.cli.shared.progress import training_progress
-    from gpcn.training.runs.training import train as run
+    from gpcn.runs.training import train as run
+    from gpcn.search.budget import read_seconds
     from gpcn.training.settle import settle
-    from gpcn.tuning.budget import read_seconds
 
     by_itself = chosen.model == "auto"
     if by_itself and (chosen.settings or chosen.config or chosen.recipe):

@@ -20,16 +20,16 @@ from gpcn.cli.shared.training_options import (
     read_settings,
     read_splits,
 )
-from gpcn.errors import ConfigError
-from gpcn.tuning import require_search
+from gpcn.core.errors import ConfigError
+from gpcn.search import require_search
 
 if TYPE_CHECKING:
     from gpcn.graph import Graph
-    from gpcn.tuning.ledger import Ledger
-    from gpcn.tuning.request import StudyRequest
-    from gpcn.tuning.space import Space
-    from gpcn.tuning.study_header import StudyHeader
-    from gpcn.tuning.summary import StudySummary
+    from gpcn.search.ledger import Ledger
+    from gpcn.search.request import StudyRequest
+    from gpcn.search.space import Space
+    from gpcn.search.study_header import StudyHeader
+    from gpcn.search.summary import StudySummary
 
 ENGINES = ("local", "ray")
 DEFAULT = "100"  # configurations
@@ -52,7 +52,7 @@ class SearchOptions:
 
     def space_of(self, *, directed: bool) -> Space:
         """What may be tried on a graph with or without directions."""
-        from gpcn.tuning.space import EPOCHS, PATIENCE, Space, models_of
+        from gpcn.search.space import EPOCHS, PATIENCE, Space, models_of
 
         settings, tried = read_settings(self.settings), _read_tried(self.tried)
         if "epochs" in tried:
@@ -115,14 +115,14 @@ def tune(
     Example: [bold]gpcn tune texas --model family --budget 10m --out studies/texas[/bold]
     """
     require_search("gpcn tune")
-    from gpcn.training.runs.graph_source import reload_graph
-    from gpcn.training.runs.training import check_split_numbers
-    from gpcn.tuning.budget import read_budget
-    from gpcn.tuning.ledger import Ledger
-    from gpcn.tuning.request import StudyRequest, check_study_location, last_request
-    from gpcn.tuning.schedule import Plan
-    from gpcn.tuning.study_header import read_study_header, study_header
-    from gpcn.tuning.summary import describe_study
+    from gpcn.runs.graph_source import reload_graph
+    from gpcn.runs.training import check_split_numbers
+    from gpcn.search.budget import read_budget
+    from gpcn.search.ledger import Ledger
+    from gpcn.search.request import StudyRequest, check_study_location, last_request
+    from gpcn.search.schedule import Plan
+    from gpcn.search.study_header import read_study_header, study_header
+    from gpcn.search.summary import describe_study
 
     if where.engine not in ENGINES:
         raise ConfigError(f"--engine is {where.engine!r}; expected local or ray")
@@ -170,9 +170,9 @@ def tune(
 def _drive(folder: Path, description: StudyHeader, graph: Graph, where: EngineOptions, request: StudyRequest) -> Ledger:
     from gpcn.cli.shared.prestarted_workers import prestarted_search_workers
     from gpcn.cli.shared.progress import study_progress
-    from gpcn.tuning.budget import read_budget
-    from gpcn.tuning.executors import local_executor, ray_executor
-    from gpcn.tuning.study import drive_study, open_or_create_study
+    from gpcn.search.budget import read_budget
+    from gpcn.search.executors import local_executor, ray_executor
+    from gpcn.search.study import drive_study, open_or_create_study
 
     limit = read_budget(request.budget)
     with (

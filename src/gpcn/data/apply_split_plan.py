@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.core.errors import ConfigError, DataError, Option
 from gpcn.data.graph_record import GraphSource
 from gpcn.data.load import find_pair
 from gpcn.data.split_plan import SplitPlan
 from gpcn.data.tables import delimited
 from gpcn.data.tables.delimited import first_data_line
-from gpcn.errors import ConfigError, DataError, Option
 from gpcn.graph import Graph
 from gpcn.preparation import values
 from gpcn.preparation.misfits import MisfitError, plausible_times, refuse_days_that_do_not_exist

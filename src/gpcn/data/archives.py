@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import DataError
-from gpcn.files.input_files import require_regular_file
+from gpcn.core.errors import DataError
+from gpcn.core.input_files import require_regular_file
 
 ALWAYS_FINE = 1 << 30
 LARGEST_RATIO = 100

@@ -11,20 +11,20 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
+from gpcn.core.errors import DataError
+from gpcn.core.extras import require_library
+from gpcn.core.tensors import as_array
+from gpcn.core.types import UNKNOWN
 from gpcn.data.tables.assembly import GraphOutline, assemble_graph
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable
 from gpcn.data.tables.tables_out import feature_column_titles
-from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
 from gpcn.graph.split import PARTS
 from gpcn.graph.validation import edges_to_adjacency, narrow_edge_weights
 from gpcn.preparation import values
 from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.roles import Role
-from gpcn.utils.extras import require_library
-from gpcn.utils.tensors import as_array
-from gpcn.utils.types import UNKNOWN
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from gpcn.core.errors import ConfigError, DataError, Option, near_matches
+from gpcn.core.extras import require_library
+from gpcn.core.input_files import require_regular_file, require_unicode_path
 from gpcn.data import native
 from gpcn.data.archives import read_npz
 from gpcn.data.benchmarks import catalog, readers
@@ -17,13 +20,10 @@ from gpcn.data.tables.assembly import GraphOutline, assemble_graph
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable, edge_header_note
 from gpcn.data.tables.tables_out import read_table_description
-from gpcn.errors import ConfigError, DataError, Option, near_matches
-from gpcn.files.input_files import require_regular_file, require_unicode_path
 from gpcn.graph import Graph
 from gpcn.preparation.appended import with_structure_features
 from gpcn.preparation.preparation import Preparation
 from gpcn.records import layout
-from gpcn.utils.extras import require_library
 
 TABLES = delimited.ENDINGS
 

@@ -21,10 +21,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from msgspec import Struct
 
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import DataError
 from gpcn.data import packed_text
 from gpcn.data.archives import Arrays, read_npz, require_array
-from gpcn.errors import DataError
-from gpcn.files.atomic import replacing
 from gpcn.graph import Graph, Split
 from gpcn.preparation.preparation import Preparation
 from gpcn.records.reading import decode, encode, parse

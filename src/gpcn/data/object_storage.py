@@ -18,9 +18,9 @@ import pyarrow as pa
 from filelock import FileLock
 from pyarrow import fs
 
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import ConfigError, StorageError
 from gpcn.data.benchmarks.fetch import cache_folder
-from gpcn.errors import ConfigError, StorageError
-from gpcn.files.atomic import replacing
 from gpcn.records import layout
 
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")

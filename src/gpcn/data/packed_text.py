@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import CheckpointError
 from gpcn.data.archives import Arrays, read_npz, require_array
-from gpcn.errors import CheckpointError
-from gpcn.files.atomic import replacing
 
 NODE_IDS = "node_ids"
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import ConfigError, Option
+from gpcn.core.errors import ConfigError, Option
+from gpcn.core.types import UNKNOWN, IntVector
 from gpcn.graph import Graph, Split
-from gpcn.splits import Shares, check_shares_outside_fold, folds, group_splits, random_splits, time_split
-from gpcn.utils.types import UNKNOWN, IntVector
+from gpcn.graph.splitting import Shares, check_shares_outside_fold, folds, group_splits, random_splits, time_split
 
 DEFAULT_COUNT = 5
 MOST_SPLITS = 10_000  # every one of them is trained, and holds every labelled node

@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
+from gpcn.core.types import UNKNOWN, IntVector
 from gpcn.graph import Graph
+from gpcn.graph.splitting import random_splits
 from gpcn.graph.validation import edges_to_adjacency
-from gpcn.splits import random_splits
-from gpcn.utils.types import UNKNOWN, IntVector
 
 Mixing = Literal["uniform", "ring"]
 REDRAWS = 50

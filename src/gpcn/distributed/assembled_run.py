@@ -13,17 +13,17 @@ import torch
 from msgspec.structs import replace as with_fields
 from torch import Tensor
 
+from gpcn.core.errors import CheckpointError
+from gpcn.core.locking import locked_folder
 from gpcn.distributed.part_run import POSITION, is_run_in_parts, part_key, split_part_folder
-from gpcn.errors import CheckpointError
-from gpcn.files.locking import locked_folder
-from gpcn.files.sealed import check_file, file_digest, write_sealed
 from gpcn.nn import zoo
 from gpcn.records import layout
+from gpcn.records.sealed import check_file, file_digest, write_sealed
+from gpcn.runs.results import SplitRecord
+from gpcn.runs.run import Run
+from gpcn.runs.run_creation import add_node_names
+from gpcn.runs.split_run import KEPT, write_predictions
 from gpcn.training import checkpoint
-from gpcn.training.runs.results import SplitRecord
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.run_creation import add_node_names
-from gpcn.training.runs.split_run import KEPT, write_predictions
 
 
 def assemble_run(path: Path) -> None:

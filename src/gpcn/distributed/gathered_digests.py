@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.files.sealed import file_digest
+from gpcn.records.sealed import file_digest
 
 WORDS = ">4q"  # a SHA-256 as four integers
 

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from gpcn.core.errors import ConfigError
 from gpcn.distributed.halo import Offsets, RowBlocks
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.errors import ConfigError
 from gpcn.nn.engine.adjacency import (
     Adjacency,
     Direction,

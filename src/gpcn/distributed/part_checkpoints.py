@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gpcn.core.errors import CheckpointError
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.errors import CheckpointError
 from gpcn.training import checkpoint
 from gpcn.training.loop import TrainingLoop
 from gpcn.training.observers import Checkpoints

@@ -7,12 +7,12 @@ from typing import cast
 
 import torch
 
+from gpcn.core.errors import ConfigError, Option
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.tables import PartData
 from gpcn.distributed.part_adjacency import PartAdjacency
 from gpcn.distributed.part_problem import PartGraph, PartProblem
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.graph.graph import row_normalized
 from gpcn.nn.base import features_as_input

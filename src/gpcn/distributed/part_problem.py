@@ -8,8 +8,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from gpcn.core.errors import ConfigError
 from gpcn.distributed.halo import Offsets
-from gpcn.errors import ConfigError
 from gpcn.nn import NodeClassifier, zoo
 from gpcn.nn.bank_model import BankModel
 from gpcn.nn.engine.polynomial import choose_order

@@ -12,15 +12,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from gpcn.core.errors import ConfigError, Option
 from gpcn.data.graph_record import GraphRecord, GraphSource
 from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest, part_folder
-from gpcn.errors import ConfigError, Option
 from gpcn.records import layout
+from gpcn.runs.folders import with_paths_beside
+from gpcn.runs.run import Run
+from gpcn.runs.run_creation import create_run, open_run_of
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs.folders import with_paths_beside
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.run_creation import create_run, open_run_of
 
 POSITION = "gpcn_position"  # of a node in its graph, where parts have another order
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from gpcn.core.atomic import add_folder
+from gpcn.core.errors import TrainingError
 from gpcn.data.parts.files import write_part_table
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.tables import PartData
@@ -21,19 +23,17 @@ from gpcn.distributed.part_loading import load_part
 from gpcn.distributed.part_problem import PartProblem
 from gpcn.distributed.part_run import POSITION, part_key, split_part_folder
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.errors import TrainingError
-from gpcn.files.atomic import add_folder
-from gpcn.files.sealed import file_digest, write_sealed
 from gpcn.graph import Split
 from gpcn.nn.engine.memory import reuse_freed_memory
 from gpcn.records import layout
+from gpcn.records.sealed import file_digest, write_sealed
+from gpcn.runs.results import SplitRecord, SplitResult
+from gpcn.runs.run import Run
+from gpcn.runs.split_run import write_epoch_history
 from gpcn.tasks.task import PartScores
 from gpcn.training import checkpoint
 from gpcn.training.fit import fit
 from gpcn.training.loop import Observer, TrainingLoop
-from gpcn.training.runs.results import SplitRecord, SplitResult
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.split_run import write_epoch_history
 
 Watch = Callable[[int], Observer]
 Publish = Callable[[Path], None]

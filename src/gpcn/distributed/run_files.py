@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from gpcn.core.errors import ConfigError, GpcnError, Option
 from gpcn.data.object_storage import RemoteFolder, remote_url, url_cache_folder
 from gpcn.data.parts.manifest import Manifest
-from gpcn.errors import ConfigError, GpcnError, Option
 from gpcn.records import layout
 
 COMMON = (layout.RUN, layout.ENVIRONMENT, layout.NODE_IDS, layout.RESULT)

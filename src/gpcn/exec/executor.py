@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from gpcn.errors import TrainingError
+from gpcn.core.errors import TrainingError
 
 RETRIES = 2
 DIED = "a worker process died (killed, or out of memory); what was finished is kept, run the same command to go on"

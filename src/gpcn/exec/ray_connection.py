@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError, Option
+from gpcn.core.errors import ConfigError, Option
+from gpcn.core.extras import require_library
 from gpcn.exec.executor import RETRIES
-from gpcn.utils.extras import require_library
 
 FIRST_WITH_TOKENS = (2, 52)
 STARTS = 5  # of a cluster on this machine, where it is too busy for one

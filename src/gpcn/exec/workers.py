@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal
 
-from gpcn.errors import TrainingError
+from gpcn.core.errors import TrainingError
 from gpcn.exec.executor import DIED, RETRIES, Running, Task, perform
 from gpcn.exec.processes import start_process
 from gpcn.exec.shared_payload import PayloadAddress, SharedPayload

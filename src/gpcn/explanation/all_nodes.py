@@ -10,8 +10,8 @@ import torch
 
 from gpcn.nn import decomposition
 from gpcn.nn.engine import bank as banks
-from gpcn.training.predictions.fitted import Fitted
-from gpcn.training.runs.run import Run
+from gpcn.runs.predictions.fitted import Fitted
+from gpcn.runs.run import Run
 
 
 @dataclass(frozen=True)

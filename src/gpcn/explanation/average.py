@@ -17,8 +17,8 @@ from gpcn.explanation.explained_model import ExplainedModel, explained_node_posi
 from gpcn.explanation.neighbour_shares import largest_neighbour_shares
 from gpcn.explanation.one_prediction import finished_explanation, node_explanation
 from gpcn.graph import Graph
-from gpcn.training.predictions.fitted import Fitted
-from gpcn.training.runs.run import Run
+from gpcn.runs.predictions.fitted import Fitted
+from gpcn.runs.run import Run
 
 Weighted = Sequence[tuple[float, Explanation]]
 """Accounts of members, and how much each counts."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from gpcn.errors import ConfigError
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import ConfigError
+from gpcn.core.text import printable_text
 from gpcn.explanation.account import Explanation
 from gpcn.explanation.explained_model import explained_node_position
-from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
-from gpcn.utils.text import printable_text
 
 REACH = 200  # nodes of each part that are summed up
 MOST = 20  # nodes in the picture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpcn.errors import CheckpointError, ConfigError
+from gpcn.core.errors import CheckpointError, ConfigError
 from gpcn.nn import decomposition, integrated_gradients, zoo
+from gpcn.runs.run import Run
 from gpcn.tasks.classification import Classification
-from gpcn.training.runs.run import Run
 
 
 def can_be_explained(run: Run) -> bool:

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpcn.errors import DataError
+from gpcn.core.errors import DataError
+from gpcn.core.types import UNKNOWN
 from gpcn.explanation.account import Explanation, FeatureShare, Shares, SourceNode
 from gpcn.graph import Graph
 from gpcn.nn.base import NodeClassifier
-from gpcn.training.predictions.fitted import Fitted
-from gpcn.training.runs.run import Run
-from gpcn.utils.types import UNKNOWN
+from gpcn.runs.predictions.fitted import Fitted
+from gpcn.runs.run import Run
 
 MOST_COMPARED = 20_000  # names of nodes that a misspelt one is compared with
 

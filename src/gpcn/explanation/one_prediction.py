@@ -26,7 +26,7 @@ from gpcn.graph import Graph
 from gpcn.nn import decomposition
 from gpcn.nn.attribution import attributions
 from gpcn.nn.bank_model import BankModel
-from gpcn.training.runs.run import Run
+from gpcn.runs.run import Run
 
 
 def explain(run: Run, graph: Graph, node: str, *, split: int | None = None, top: int = 5) -> Explanation:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError, DataError, near_matches
+from gpcn.core.errors import ConfigError, DataError, near_matches
 from gpcn.explanation.account import ClassExplanation, ClassFeature, ClassPart, TypicalNode
 from gpcn.explanation.average import average_member_notes, average_members
 from gpcn.explanation.explainable import can_be_explained, common_explained_split, explainable_runs, explained_split
@@ -21,7 +21,7 @@ from gpcn.explanation.sentences import class_explanation_sentences
 from gpcn.graph import Graph
 from gpcn.nn import decomposition
 from gpcn.nn.attribution import attributions
-from gpcn.training.runs.run import Run
+from gpcn.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
 

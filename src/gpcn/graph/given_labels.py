@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.utils.types import UNKNOWN
+from gpcn.core.types import UNKNOWN
 
 
 def unknown_labels(y: Any) -> npt.NDArray[np.bool_]:

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from gpcn.errors import DataError
+from gpcn.core.errors import DataError
+from gpcn.core.types import FloatMatrix, IntVector, SparseMatrix
 from gpcn.graph import validation
 from gpcn.graph.split import Split, check_splits
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.tasks import metric_choice
 from gpcn.tasks.metrics import metric_names
 from gpcn.tasks.target import Target, class_target
-from gpcn.utils.types import FloatMatrix, IntVector, SparseMatrix
 
 if TYPE_CHECKING:
     from gpcn.preparation.preparation import Preparation

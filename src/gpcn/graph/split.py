@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import DataError
+from gpcn.core.errors import DataError
+from gpcn.core.types import IntVector
 from gpcn.graph.validation import read_only_array
-from gpcn.utils.types import IntVector
 
 PARTS = ("train", "val", "test", "calibration")
 SCORED = PARTS[:3]

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from gpcn.errors import DataError
-from gpcn.utils.types import FloatMatrix, SparseMatrix
+from gpcn.core.errors import DataError
+from gpcn.core.types import FloatMatrix, SparseMatrix
 
 
 def edges_to_adjacency(edge_index: npt.ArrayLike, num_nodes: int, weights: npt.ArrayLike | None = None) -> SparseMatrix:

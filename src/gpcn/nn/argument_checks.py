@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TypeVar
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 Choice = TypeVar("Choice", bound=str)
 

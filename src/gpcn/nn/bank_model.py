@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.argument_checks import check_choice, check_count
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.engine import bank as banks

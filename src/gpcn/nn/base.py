@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.nn.engine.adjacency import Adjacency, AdjacencyLike, Direction, Normalization
 from gpcn.nn.engine.matrix import check_constant

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.bank_model import BankModel, BoundOperators
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.engine.adjacency import AdjacencyLike

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.bank_model import BankModel
 from gpcn.nn.base import Features, NodeClassifier
 from gpcn.nn.engine.adjacency import Adjacency, Direction, WantedOperator

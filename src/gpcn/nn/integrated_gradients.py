@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError
+from gpcn.core import machine_memory
+from gpcn.core.errors import ConfigError
 from gpcn.nn.base import Features, NodeClassifier, as_features
 from gpcn.nn.baselines.label_propagation import LabelPropagation
 from gpcn.nn.engine.adjacency import AdjacencyLike
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.self_fitting import SelfFitting
-from gpcn.utils import machine_memory
 
 FEWEST, MOST = 32, 256  # points of the sum
 NEGLIGIBLE = 0.01  # a residual this small beside the logit needs no more points

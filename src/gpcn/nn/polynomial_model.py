@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.argument_checks import check_choice, check_num_nodes
 from gpcn.nn.bank_model import BankModel, BoundOperators, PolynomialTerms
 from gpcn.nn.engine import polynomial

@@ -18,14 +18,14 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from gpcn.core.errors import DataError, TrainingError
 from gpcn.data.benchmarks.loading import load_dataset
-from gpcn.errors import DataError, TrainingError
 from gpcn.exec.executor import Running, Task
 from gpcn.exec.local import Here, LocalExecutor
-from gpcn.files.sealed import read_record, write_sealed
+from gpcn.records.sealed import read_record, write_sealed
+from gpcn.runs.records import ConfigRecord
+from gpcn.runs.split_run import split_key
 from gpcn.training.config import TrainConfig
-from gpcn.training.runs.records import ConfigRecord
-from gpcn.training.runs.split_run import split_key
 
 KEPT_SCORES = ("test", "val", "train", "epochs", "best_epoch", "parameters", "coefficients", "mix")
 load_once = lru_cache(maxsize=2)(load_dataset)
@@ -119,9 +119,9 @@ def answer_groups(
 
 def evaluate_question(question: Question) -> dict[str, Any]:
     """The answer, computed here and now."""
+    from gpcn.runs.split_run import run_split
     from gpcn.theory.study import bound_and_gap, bound_and_reached
     from gpcn.training.probe import probe
-    from gpcn.training.runs.split_run import run_split
 
     def train_and_score(*problem: Any) -> dict[str, Any]:
         result = run_split(*problem)

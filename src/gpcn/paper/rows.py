@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gpcn.errors import DataError, Option
-from gpcn.files.atomic import replacing
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import DataError, Option
 
 REPRODUCTION = (
     "dataset",

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from gpcn.errors import ConfigError, Option
+from gpcn.core.errors import ConfigError, Option
 from gpcn.graph import Graph
 from gpcn.preparation import structure
 from gpcn.preparation.preparation import Preparation

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpcn.errors import DataError, Option
+from gpcn.core.errors import DataError, Option
 from gpcn.preparation import date_texts, values
 from gpcn.preparation.values import Floats
 

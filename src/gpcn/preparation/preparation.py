@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from msgspec import Struct
 
-from gpcn.errors import DataError
+from gpcn.core.errors import DataError
 from gpcn.preparation import encoders, roles, values
 from gpcn.preparation.encoders import Encoder
 from gpcn.preparation.misfits import MisfitError

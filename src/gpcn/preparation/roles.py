@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpcn.errors import DataError, Option
+from gpcn.core.errors import DataError, Option
 from gpcn.preparation import values
 from gpcn.preparation.date_texts import DIGITS
 from gpcn.preparation.misfits import (

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpcn.errors import DataError
+from gpcn.core.errors import DataError
 from gpcn.preparation import date_texts
 
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from gpcn.errors import ConfigError, Option
+from gpcn.core.errors import ConfigError, Option
 
 RUN, ENVIRONMENT, NODE_IDS, RESULT = "config.json", "environment.json", "node_ids.npz", "result.json"
 MODEL, PREDICTIONS, EPOCHS, PART_PREDICTIONS = "model.json", "predictions.npz", "epochs.csv", "predictions.parquet"

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 from msgspec import Meta
 
-from gpcn.errors import GpcnError
+from gpcn.core.errors import GpcnError
 
 T = TypeVar("T")
 LARGEST = sys.float_info.max

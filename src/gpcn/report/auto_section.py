@@ -12,8 +12,8 @@ from gpcn.report.figures import Figure, Trace, rounded_values
 from gpcn.report.materials import AutoMaterial
 from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
+from gpcn.search.auto.choice_record import AutoChoice, FinishedChoice, TriedCandidate
 from gpcn.tasks.metrics import find_metric
-from gpcn.tuning.auto.choice_record import AutoChoice, FinishedChoice, TriedCandidate
 
 
 def auto_section(material: AutoMaterial) -> Markup:

@@ -8,8 +8,8 @@ from gpcn.report.figures import Figure, Trace, category_axis, chart_height, roun
 from gpcn.report.materials import ComparisonMaterial
 from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
+from gpcn.runs.comparison import ComparedModel, Comparison
 from gpcn.tasks.metrics import find_metric
-from gpcn.training.scores.comparison import ComparedModel, Comparison
 
 LEVEL = 0.05
 APART = 0.16  # of a row's height, so that the mean hides no split

@@ -10,8 +10,8 @@ from gpcn.report.figures import Figure, Trace, category_axis, chart_height, larg
 from gpcn.report.materials import NewTablesMaterial
 from gpcn.report.tables import Cell, Table, number_cell
 from gpcn.report.templating import render_template
-from gpcn.training.predictions.drift import MOVED, NOTABLE, ClassShares, DegreeCounts, Drift
-from gpcn.training.predictions.prediction import Predictions
+from gpcn.runs.predictions.drift import MOVED, NOTABLE, ClassShares, DegreeCounts, Drift
+from gpcn.runs.predictions.prediction import Predictions
 
 MARK = "drift: "  # what notes on drift begin with
 MOST_NODES, MOST_FEATURES = 50, 50

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpcn.utils.text import printable_text
+from gpcn.core.text import printable_text
 
 IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 IN_CHART = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.core.types import UNKNOWN
 from gpcn.explanation import can_be_explained
 from gpcn.explanation.explained_model import ExplainedModel
 from gpcn.explanation.one_prediction import brief_explanation
@@ -16,8 +17,7 @@ from gpcn.graph import Graph
 from gpcn.report.importance import feature_entries
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table
-from gpcn.training.runs.run import Run
-from gpcn.utils.types import UNKNOWN
+from gpcn.runs.run import Run
 
 MOST_NODES = 50
 MOST_ENTRIES = 1_000_000  # features of nodes, all of which may reach a node in a few hops

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.core.types import UNKNOWN
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
 from gpcn.report.figures import Figure, Trace, rounded_values
 from gpcn.report.palette import series_colour
-from gpcn.utils.types import UNKNOWN
 
 MOST_NODES, MOST_LINKS, MOST_COLOURS = 300, 1500, 5
 BRANCHES = 6  # neighbours that a node brings in, so that one hub does not fill the picture

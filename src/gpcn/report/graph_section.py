@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 from markupsafe import Markup
 
+from gpcn.data.inspection import Inspection, inspect, split_sizes_text
 from gpcn.graph import Graph
-from gpcn.inspection import Inspection, inspect, split_sizes_text
 from gpcn.report.figures import Figure, category_axis, chart_height, heat_map, largest_classes
 from gpcn.report.graph_picture import graph_picture
 from gpcn.report.materials import GraphMaterial

@@ -7,13 +7,13 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpcn.errors import CheckpointError
+from gpcn.core.errors import CheckpointError
 from gpcn.records import layout
 from gpcn.report.figures import Figure, Trace, rounded_values
 from gpcn.report.palette import series_colour
+from gpcn.runs.results import SplitResult
+from gpcn.runs.run import Run
 from gpcn.tasks.metrics import Metric
-from gpcn.training.runs.results import SplitResult
-from gpcn.training.runs.run import Run
 
 POINTS = 300
 

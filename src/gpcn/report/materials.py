@@ -10,27 +10,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpcn.core.errors import CheckpointError, ConfigError, DataError, GpcnError, Option
 from gpcn.data.graph_record import GraphIdentity, GraphRecord
 from gpcn.data.load import load
-from gpcn.errors import CheckpointError, ConfigError, DataError, GpcnError, Option
 from gpcn.explanation import can_be_explained
 from gpcn.graph import Graph
 from gpcn.records import layout
+from gpcn.runs.compared_runs import read_comparison
+from gpcn.runs.comparison import Comparison
+from gpcn.runs.graph_source import reload_graph
+from gpcn.runs.predictions.prediction import Predictions
+from gpcn.runs.results import RunResult
+from gpcn.runs.run import Run
+from gpcn.runs.run_creation import graph_names_digest
+from gpcn.search import require_search
+from gpcn.search.auto import members, read_choice
+from gpcn.search.auto.choice_record import AutoChoice
 from gpcn.tasks.metrics import oriented_score
 from gpcn.theory.document import TheoryDocument
-from gpcn.training.predictions.prediction import Predictions
-from gpcn.training.runs.graph_source import reload_graph
-from gpcn.training.runs.results import RunResult
-from gpcn.training.runs.run import Run
-from gpcn.training.runs.run_creation import graph_names_digest
-from gpcn.training.scores.compared_runs import read_comparison
-from gpcn.training.scores.comparison import Comparison
-from gpcn.tuning import require_search
-from gpcn.tuning.auto import members, read_choice
-from gpcn.tuning.auto.choice_record import AutoChoice
 
 if TYPE_CHECKING:
-    from gpcn.tuning.summary import StudySummary
+    from gpcn.search.summary import StudySummary
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class RunMaterial:
 
 @dataclass(frozen=True)
 class ComparisonMaterial:
-    """Runs on one graph, ranked in the `table` of `training.scores.compared_runs`."""
+    """Runs on one graph, ranked in the `table` of `runs.compared_runs`."""
 
     name: str
     runs: tuple[RunMaterial, ...]
@@ -66,7 +66,7 @@ class ComparisonMaterial:
 
 @dataclass(frozen=True)
 class StudyMaterial:
-    """A search, with the `summary` of `tuning.summary.describe_study`."""
+    """A search, with the `summary` of `search.summary.describe_study`."""
 
     name: str
     summary: StudySummary
@@ -203,8 +203,8 @@ def _read_comparison(path: str, context: PageContext) -> list[Any]:
 
 def _read_study(path: str, context: PageContext) -> list[Any]:
     require_search(f"the study in {path}")
-    from gpcn.tuning.ledger import Ledger
-    from gpcn.tuning.summary import describe_study
+    from gpcn.search.ledger import Ledger
+    from gpcn.search.summary import describe_study
 
     folder = Path(path)
     ledger = Ledger.read(folder)

@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError
-from gpcn.files.atomic import replacing
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import ConfigError
 
 
 def write(
@@ -40,7 +40,7 @@ def write(
         nodes: its table of nodes, where `graph` is a table of edges.
         names_nodes: whether single nodes and links may be shown; without, the page can be passed on where these are
             private.
-        new_tables: `materials.NewTablesMaterial` to end with; `workspace.report_page.write_report_page` makes them.
+        new_tables: `materials.NewTablesMaterial` to end with; `api.report_page.write_report_page` makes them.
 
     Returns:
         `out, bytes, sections: [{kind, name}]`.

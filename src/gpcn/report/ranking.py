@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn import metrics as sklearn_metrics
 
-from gpcn.errors import DataError
+from gpcn.core.errors import DataError
 from gpcn.graph import Graph
 from gpcn.report.escaping import chart_label, chart_text
 from gpcn.report.figures import Figure, Trace, dotted_line, rounded_values
 from gpcn.report.palette import SERIES, series_colour
-from gpcn.training.predictions.threshold import best_f1_threshold, validation_nodes
-from gpcn.training.runs.run import Run
+from gpcn.runs.predictions.threshold import best_f1_threshold, validation_nodes
+from gpcn.runs.run import Run
 
 POINTS = 200  # of a curve
 HEIGHT = 340

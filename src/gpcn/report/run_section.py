@@ -19,12 +19,12 @@ from gpcn.report.ranking import pooled_test_predictions, ranking_curves
 from gpcn.report.signal import signal_account
 from gpcn.report.tables import Cell, Table, mean_and_deviation, number_cell
 from gpcn.report.templating import render_template
+from gpcn.runs.comparison import ModelScores, majority_scores
+from gpcn.runs.results import RunResult, SplitResult
+from gpcn.runs.run import Run
 from gpcn.tasks.calibration import calibration_error, confidence_bins
 from gpcn.tasks.classification import Classification
 from gpcn.tasks.metrics import find_metric
-from gpcn.training.runs.results import RunResult, SplitResult
-from gpcn.training.runs.run import Run
-from gpcn.training.scores.comparison import ModelScores, majority_scores
 
 
 def run_section(material: RunMaterial) -> Markup:

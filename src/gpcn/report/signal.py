@@ -15,8 +15,8 @@ from gpcn.graph import Graph
 from gpcn.report.figures import Figure, Trace, category_axis, chart_height, heat_map, rounded_values
 from gpcn.report.materials import RunMaterial
 from gpcn.report.tables import Cell, Table, number_cell, signed_number
-from gpcn.training.predictions.fitted import Fitted
-from gpcn.training.runs.run import Run
+from gpcn.runs.predictions.fitted import Fitted
+from gpcn.runs.run import Run
 
 MENTIONED, SHALLOW = 4, 260
 OUTCOMES = (("right", "$series-1"), ("wrong", "$series-2"))

@@ -16,7 +16,7 @@ from gpcn.report.templating import render_template
 from gpcn.tasks.metrics import find_metric
 
 if TYPE_CHECKING:
-    from gpcn.tuning.summary import FailedTrial, ProposedPoint, RankedTrial, StudySummary
+    from gpcn.search.summary import FailedTrial, ProposedPoint, RankedTrial, StudySummary
 
 MOST_AXES = 8
 MOST_LINES = 300

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.utils.types import IntVector
+from gpcn.core.types import IntVector
 
 BINS = 15
 

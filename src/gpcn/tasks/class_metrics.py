@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.core.types import IntVector
 from gpcn.tasks.metrics import FromArrays, Metric, register_metric
-from gpcn.utils.types import IntVector
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,14 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gpcn.errors import DataError
+from gpcn.core.errors import DataError
+from gpcn.core.types import UNKNOWN
 from gpcn.records.reading import Count, Number, decode
 from gpcn.tasks.calibration import calibration_error
 from gpcn.tasks.cross_entropy import CrossEntropyWithError, mean_cross_entropy
 from gpcn.tasks.metrics import metric_names
 from gpcn.tasks.target import Target, class_target
 from gpcn.tasks.task import LossWithError, PartScores, Prediction, Task, Values, register_task
-from gpcn.utils.types import UNKNOWN
 
 LEAST_LIKELY = 1e-6  # what a probability counts as at least
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpcn.utils.types import UNKNOWN, IntVector
+from gpcn.core.types import UNKNOWN, IntVector
 
 RARE = 0.2  # share of the labelled nodes below which accuracy says little about the rarer class
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpcn.errors import ConfigError, near_matches
+from gpcn.core.errors import ConfigError, near_matches
 
 if TYPE_CHECKING:
     from torch import Tensor

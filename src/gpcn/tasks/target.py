@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpcn.errors import DataError
+from gpcn.core.errors import DataError
+from gpcn.core.types import UNKNOWN, IntVector
 from gpcn.tasks.metric_choice import positive_class
-from gpcn.utils.types import UNKNOWN, IntVector
 
 MOST_CLASSES = 2000
 

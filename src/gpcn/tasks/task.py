@@ -11,7 +11,7 @@ import torch
 from msgspec import Struct
 from torch import Tensor
 
-from gpcn.errors import ConfigError, Option, near_matches
+from gpcn.core.errors import ConfigError, Option, near_matches
 from gpcn.records.reading import Number, decode
 from gpcn.tasks.metrics import find_metric
 from gpcn.tasks.target import Target

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 Version = Literal["printed", "corrected"]
 C_0 = math.sqrt(32 * math.log(4 * math.e) / 3)  # El-Yaniv and Pechyony, 2009: below 5.05

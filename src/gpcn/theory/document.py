@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from gpcn.errors import ConfigError, DataError, Option
-from gpcn.files.atomic import replacing
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import ConfigError, DataError, Option
 from gpcn.records.reading import Count, Number, decode, parse
 
 BOUND, SPECTRUM = "gpcn bound", "gpcn spectrum"

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gpcn.files.atomic import replacing
-from gpcn.utils.extras import require_library
+from gpcn.core.atomic import replacing
+from gpcn.core.extras import require_library
 
 
 @contextmanager

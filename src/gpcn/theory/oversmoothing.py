@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import Adjacency
 from gpcn.nn.base import Features
 from gpcn.nn.engine.bank import PAPER_OPERATOR

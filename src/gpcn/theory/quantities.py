@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn import Adjacency, SparseOperator
 from gpcn.nn.base import Features
 from gpcn.nn.engine.bank import PAPER_OPERATOR

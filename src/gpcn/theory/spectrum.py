@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.theory.drawing import figure_at
 
 Of = Literal["singular", "eigen"]

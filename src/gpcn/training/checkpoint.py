@@ -13,13 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
+from msgspec import Struct
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from gpcn.errors import CheckpointError
-from gpcn.files.atomic import hidden_folder, move_into_place, remove_hidden_folder
-from gpcn.files.sealed import file_digest, read_record, write_sealed
-from gpcn.training.runs.records import TensorRecord
+from gpcn.core.atomic import hidden_folder, move_into_place, remove_hidden_folder
+from gpcn.core.errors import CheckpointError
+from gpcn.records.sealed import file_digest, read_record, write_sealed
+
+
+class TensorRecord(Struct, frozen=True):
+    """The file that names the tensors of a checkpoint or model, whose they are, and what is kept beside them."""
+
+    owner: str
+    tensors: str
+    sha256: str
+    metadata: dict[str, Any]
 
 
 def save(folder: Path, name: str, tensors: dict[str, Tensor], metadata: dict[str, Any], owner: str) -> None:

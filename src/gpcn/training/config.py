@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gpcn.errors import ConfigError, Option
-from gpcn.files.input_files import read_toml
+from gpcn.core.errors import ConfigError, Option
+from gpcn.core.input_files import read_toml
 from gpcn.nn import zoo
 from gpcn.nn.engine.adjacency import DIRECTIONS
 from gpcn.nn.zoo.hyperparameters import Hyperparameter, Value, resolve_settings

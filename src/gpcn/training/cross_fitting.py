@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpcn.errors import TrainingError
+from gpcn.core.errors import TrainingError
 from gpcn.tasks.metrics import find_metric
 from gpcn.training.loop import RULES, Observer, TrainingLoop, checkpoint_misfit
 from gpcn.training.probe import validation_halves

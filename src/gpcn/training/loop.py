@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gpcn.errors import CheckpointError, TrainingError
+from gpcn.core.errors import CheckpointError, TrainingError
 from gpcn.graph import Split
 from gpcn.graph.split import missing_part
 from gpcn.nn import NodeClassifier

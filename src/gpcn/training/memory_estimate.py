@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from gpcn.core import machine_memory
 from gpcn.graph import Graph
 from gpcn.nn import zoo
 from gpcn.training.config import TrainConfig
-from gpcn.utils import machine_memory
 
 FLOAT = 4
 COPIES = 5  # of the weights: themselves, their gradient, two moments of Adam, and the best so far

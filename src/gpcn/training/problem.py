@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError, DataError, Option
+from gpcn.core import machine_memory
+from gpcn.core.errors import ConfigError, DataError, Option
 from gpcn.graph import Graph
 from gpcn.nn import Adjacency, NodeClassifier, inputs_of, zoo
 from gpcn.nn.base import Features
@@ -16,7 +17,6 @@ from gpcn.nn.engine.randomness import drawing_from
 from gpcn.training import memory_estimate
 from gpcn.training.config import TrainConfig
 from gpcn.training.worker_group import SINGLE_PROCESS, WorkerGroup
-from gpcn.utils import machine_memory
 
 
 @dataclass(frozen=True)

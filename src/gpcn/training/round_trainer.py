@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.self_fitting import SelfFitting
 from gpcn.training.loop import TrainingLoop, checkpoint_misfit
 

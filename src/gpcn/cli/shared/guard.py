@@ -24,9 +24,9 @@ from gpcn.cli.shared import elapsed_time
 from gpcn.cli.shared.option_words import command_line_words
 from gpcn.cli.shared.output import print_error
 from gpcn.cli.shared.stopping import SENTENCE, Stopped
-from gpcn.errors import ConfigError, GpcnError
-from gpcn.utils.machine_memory import is_refusal, require_addresses
-from gpcn.utils.text import printable_text
+from gpcn.core.errors import ConfigError, GpcnError
+from gpcn.core.machine_memory import is_refusal, require_addresses
+from gpcn.core.text import printable_text
 
 BUG, INPUT, BROKEN_PIPE = 1, 2, 141
 DEBUG = "--debug"

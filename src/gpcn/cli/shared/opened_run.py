@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpcn.cli.shared.options import ChangedGraph, Mirror, MovedGraph, Nodes, RunArgument
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpcn.workspace.folder import RunFolder
+    from gpcn.api.folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class RunOptions:
 
     def open(self, changed: str | None = None) -> tuple[RunFolder, Path | None]:
         """Return the run, and the table of nodes of the `changed` graph: `nodes`, if not of the moved one."""
-        from gpcn.workspace.folder import open_run
+        from gpcn.api.folder import open_run
 
         changed, moved = changed or self.graph, self.moved_graph
         if changed is not None and moved is not None and self.nodes is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from gpcn.errors import Option
+from gpcn.core.errors import Option
 
 
 def command_line_words(option: Option) -> str:

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gpcn.core.text import printable_text
 from gpcn.records.reading import encode
-from gpcn.utils.text import printable_text
 
 LONGEST = 4000  # characters of an error; somebody may name a file of megabytes
 

@@ -12,7 +12,7 @@ import typer
 
 from gpcn.cli.shared.output import print_json
 from gpcn.cli.shared.step_log import step_log
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from gpcn.training.config import TrainConfig

@@ -9,10 +9,10 @@ from gpcn.exec import prestarted
 from gpcn.exec.local import local_workers
 from gpcn.exec.processes import prestart_processes
 from gpcn.graph import Graph
+from gpcn.search.budget import Budget
 from gpcn.training.config import TrainConfig
-from gpcn.tuning.budget import Budget
 
-NEEDED = "gpcn.training.runs.split_run"  # and PyTorch with it
+NEEDED = "gpcn.runs.split_run"  # and PyTorch with it
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def prestarted_training_workers(
     graph: Graph, configs: Sequence[TrainConfig], splits: Sequence[int] | None, jobs: int | None
 ) -> Iterator[None]:
     """Have processes ready that help to train `configs` on `splits`, where that lasts, with a thread each."""
-    from gpcn.training.runs.split_workers import jobs_for_splits, threads_per_split
+    from gpcn.runs.split_workers import jobs_for_splits, threads_per_split
 
     count = len(graph.splits if splits is None else splits)
     epochs = count * sum(int(config["epochs"]) for config in configs)

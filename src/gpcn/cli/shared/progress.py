@@ -131,7 +131,7 @@ def study_progress(budget: Any) -> Iterator[Callable[[Any], None] | None]:
 
 def _standing(ledger: Any) -> Table:
     """The best so far, and how far each came."""
-    from gpcn.tuning.study import best
+    from gpcn.search.study import best
 
     digits = find_metric(ledger.metric).digits
     rows = plain_table("best so far", "val", "splits", "settings", numeric=("val", "splits"))

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from gpcn.cli.shared import output
-from gpcn.errors import ConfigError
-from gpcn.utils.text import printable_text
+from gpcn.core.errors import ConfigError
+from gpcn.core.text import printable_text
 
 FORMATS = ("text", "json")
 LogFormat = Annotated[

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from gpcn.api.prepare import PreparedGraph, prepare
 from gpcn.cli.shared.options import GraphOptions
 from gpcn.cli.shared.output import print_notes
+from gpcn.core.errors import ConfigError
 from gpcn.data.split_plan import MOST_SPLITS, SplitPlan
-from gpcn.errors import ConfigError
 from gpcn.graph import Graph
 from gpcn.tasks.metric_choice import default_metric
 from gpcn.tasks.metrics import metric_names
-from gpcn.workspace.prepare import PreparedGraph, prepare
 
 Settings = Annotated[
     list[str] | None,

@@ -12,10 +12,10 @@ from functools import cache, partial
 from importlib.resources import files as package_files
 from typing import Any
 
+from gpcn.core.errors import DataError, near_matches
 from gpcn.data.benchmarks import readers
 from gpcn.data.benchmarks.fetch import RemoteFile
 from gpcn.data.benchmarks.readers import Reader
-from gpcn.errors import DataError, near_matches
 
 GEOM_GCN = "graphdml-uiuc-jlu/geom-gcn"
 HETEROPHILOUS = "yandex-research/heterophilous-graphs"

@@ -30,7 +30,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from gpcn.errors import FetchError, Option
+from gpcn.core.errors import FetchError, Option
 
 DOWNLOAD_BASE = "https://raw.githubusercontent.com"
 TIMEOUT_SECONDS = 30

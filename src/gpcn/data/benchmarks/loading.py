@@ -6,13 +6,13 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+from gpcn.core.errors import DataError
 from gpcn.data import native
 from gpcn.data.benchmarks import catalog
 from gpcn.data.benchmarks.catalog import Dataset, Source
 from gpcn.data.benchmarks.fetch import cache_folder, fetch_file, is_available_offline, mirror_folder
-from gpcn.errors import DataError
 from gpcn.graph import Graph
-from gpcn.splits import random_splits
+from gpcn.graph.splitting import random_splits
 
 PARSER_VERSION = 1  # raise it whenever a reader gives another graph for the same files
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from gpcn.core.errors import DataError
 from gpcn.data.archives import read_npy_header
-from gpcn.errors import DataError
 
 
 class PickledMatrix:

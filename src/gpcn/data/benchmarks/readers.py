@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from gpcn.core.errors import DataError
+from gpcn.core.types import IntVector
 from gpcn.data.archives import read_npz
 from gpcn.data.benchmarks import pickles
 from gpcn.data.tables.feature_storage import compact_features
-from gpcn.errors import DataError
 from gpcn.graph import Graph, Split
 from gpcn.graph.validation import edges_to_adjacency
-from gpcn.utils.types import IntVector
 
 Files: TypeAlias = Mapping[str, bytes]
 Reader: TypeAlias = Callable[[Files], Graph]

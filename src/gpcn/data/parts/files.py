@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import CheckpointError
 from gpcn.data.parts.manifest import ADVICE
-from gpcn.errors import CheckpointError
-from gpcn.files.atomic import replacing
-from gpcn.files.sealed import check_file, file_digest, read_record, write_sealed
 from gpcn.records import layout
+from gpcn.records.sealed import check_file, file_digest, read_record, write_sealed
 
 BATCH = 1 << 20  # rows
 

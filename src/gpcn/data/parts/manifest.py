@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct, field
 
+from gpcn.core.errors import CheckpointError, DataError
+from gpcn.core.types import IntVector
 from gpcn.data.graph_record import GraphRecord
-from gpcn.errors import CheckpointError, DataError
-from gpcn.files.sealed import read_record, write_sealed
 from gpcn.records import layout
 from gpcn.records.reading import Count
-from gpcn.utils.types import IntVector
+from gpcn.records.sealed import read_record, write_sealed
 
 LAYOUT: Literal[1] = 1
 ADVICE = "write it again with gpcn shard"

@@ -7,8 +7,8 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from gpcn.core.types import IntVector
 from gpcn.graph import Graph, Split
-from gpcn.utils.types import IntVector
 
 
 def reordered_graph(graph: Graph, positions: IntVector | None) -> Graph:

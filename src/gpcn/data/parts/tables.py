@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
+from gpcn.core.errors import CheckpointError
+from gpcn.core.types import IntVector
 from gpcn.data.parts.files import column_array, count_part_rows, read_part_batches, read_part_table
 from gpcn.data.parts.manifest import ADVICE, Manifest
-from gpcn.errors import CheckpointError
 from gpcn.graph import Split
-from gpcn.utils.types import IntVector
 
 Rows = tuple[sp.csr_array, sp.csr_array]
 """Links from the nodes of a part and links to them, `[nodes here, N]` each."""

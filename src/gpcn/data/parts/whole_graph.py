@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from gpcn.core import machine_memory
+from gpcn.core.errors import Option
 from gpcn.data.parts.manifest import Manifest
 from gpcn.data.parts.reordered_graph import reordered_graph
 from gpcn.data.parts.tables import PartData
-from gpcn.errors import Option
 from gpcn.graph import Graph, Split
-from gpcn.utils import machine_memory
 
 
 def read_whole(root: Path) -> Graph:

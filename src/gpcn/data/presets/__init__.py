@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpcn.core.errors import ConfigError, near_matches
 from gpcn.data.presets import fraud, pages, social
 from gpcn.data.presets.tables import Drawn, Month, write_preset_table
-from gpcn.errors import ConfigError, near_matches
 
 LEAST_NODES = 100
 

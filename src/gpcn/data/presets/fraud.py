@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpcn.core.types import IntVector
 from gpcn.data.presets.tables import (
     Drawn,
     Month,
@@ -15,7 +16,6 @@ from gpcn.data.presets.tables import (
     with_missing_cells,
 )
 from gpcn.data.presets.words import FIRST_NAMES, LAST_NAMES, ODD_NOTES, PLAIN_NOTES
-from gpcn.utils.types import IntVector
 
 FRAUD, UNLABELLED, NO_AGE, NO_COUNTRY, ISOLATED, REPEATED, NEW = 0.06, 0.10, 0.08, 0.04, 0.02, 0.06, 0.10
 TRANSFERS_PER_ACCOUNT = 4

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 
+from gpcn.core.types import IntVector
 from gpcn.data.presets.tables import (
     Drawn,
     Month,
@@ -17,7 +18,6 @@ from gpcn.data.presets.tables import (
     with_missing_cells,
 )
 from gpcn.data.presets.words import SECTIONS, SHARED
-from gpcn.utils.types import IntVector
 
 UNLABELLED, NO_LANG, NEW = 0.05, 0.06, 0.10
 LINKS_PER_PAGE = 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpcn.core.types import IntVector
 from gpcn.data.presets.tables import (
     Drawn,
     Month,
@@ -16,7 +17,6 @@ from gpcn.data.presets.tables import (
     with_missing_cells,
 )
 from gpcn.data.presets.words import BIO, CITIES, FIRST_NAMES, LAST_NAMES, TAGS
-from gpcn.utils.types import IntVector
 
 GROUPS = ("north", "east", "south", "west")
 UNLABELLED, NO_YEAR, NO_CITY, BLOCKS, NEW = 0.05, 0.12, 0.05, 0.12, 0.10

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gpcn.files.atomic import replacing
-from gpcn.utils.types import IntVector
+from gpcn.core.atomic import replacing
+from gpcn.core.types import IntVector
 
 Table = dict[str, list[str]]
 

@@ -15,12 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpcn.core.errors import DataError, Option
+from gpcn.core.types import SparseMatrix
 from gpcn.data.tables import edge_columns
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import Ends, SourceTable, read_ends
 from gpcn.data.tables.feature_storage import compact_features
 from gpcn.data.tables.node_labels import read_label_column
-from gpcn.errors import DataError, Option
 from gpcn.graph import Graph, Split
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import structure, values
@@ -29,7 +30,6 @@ from gpcn.preparation.preparation import Preparation
 from gpcn.preparation.scalar_encoders import Dates, date_note
 from gpcn.preparation.values import MISSING
 from gpcn.tasks.metric_choice import default_metric
-from gpcn.utils.types import SparseMatrix
 
 PARTS = {
     "train": ("train", "training"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from gpcn.errors import ConfigError, DataError, Option
+from gpcn.core.errors import ConfigError, DataError, Option
 from gpcn.preparation.roles import LITERAL, ROLES, Role
 from gpcn.preparation.scalar_encoders import Scale
 

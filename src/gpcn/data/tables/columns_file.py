@@ -15,9 +15,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from gpcn.core.errors import ConfigError, Option, near_matches
+from gpcn.core.input_files import read_toml
 from gpcn.data.tables.columns import Columns
-from gpcn.errors import ConfigError, Option, near_matches
-from gpcn.files.input_files import read_toml
 from gpcn.preparation.roles import Role
 from gpcn.records.reading import decode
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from gpcn.errors import DataError
-from gpcn.utils import machine_memory
+from gpcn.core import machine_memory
+from gpcn.core.errors import DataError
 
 LARGEST_BLOCK = (1 << 31) - 1  # the longest row; Arrow counts its bytes in 32 bits
 

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from gpcn.core import machine_memory
+from gpcn.core.errors import DataError, Option
+from gpcn.core.input_files import require_regular_file
 from gpcn.data.tables.cell_types import typed_cells
 from gpcn.data.tables.csv_reader import CsvReader, brief_reason
 from gpcn.data.tables.json_lines import read_objects
-from gpcn.errors import DataError, Option
-from gpcn.files.input_files import require_regular_file
-from gpcn.utils import machine_memory
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 EDGE_LISTS = (".txt", ".edges", ".edgelist", ".el")

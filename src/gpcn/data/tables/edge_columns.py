@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
+from gpcn.core.types import IntVector
 from gpcn.graph.validation import edges_to_adjacency
 from gpcn.preparation import roles, values
 from gpcn.preparation.misfits import NUMERIC, MisfitError, plausible_times, refuse_days_that_do_not_exist
 from gpcn.preparation.scalar_encoders import MISSING, date_note
-from gpcn.utils.types import IntVector
 
 MOST_TYPES = 20
 IN_TIME = "mean days ago"

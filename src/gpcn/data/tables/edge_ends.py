@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpcn.core.errors import DataError, Option
+from gpcn.core.types import IntVector
 from gpcn.data.tables.columns import Columns
-from gpcn.errors import DataError, Option
 from gpcn.preparation import values
-from gpcn.utils.types import IntVector
 
 MOST_STRANGE = 0.5  # of an end of edges; where more are not among the nodes, it may hold nodes of another kind
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpcn.core.errors import DataError, Option
+from gpcn.core.types import UNKNOWN, IntVector
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_ends import SourceTable
-from gpcn.errors import DataError, Option
 from gpcn.preparation import values
-from gpcn.utils.types import UNKNOWN, IntVector
 
 NO_LABEL = frozenset({"", "na", "n/a", "nan", "null"})
 MOST_CLASSES_PER_NODE = 0.5

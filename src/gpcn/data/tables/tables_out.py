@@ -18,16 +18,16 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from msgspec import Struct
 
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import DataError
+from gpcn.core.types import UNKNOWN
 from gpcn.data.tables.assembly import GraphOutline
 from gpcn.data.tables.columns import IDS, LABELS, SPLIT_NAME, UNNAMED, Columns
 from gpcn.data.tables.delimited import SUFFIXES
-from gpcn.errors import DataError
-from gpcn.files.atomic import replacing
 from gpcn.graph import Graph
 from gpcn.preparation.preparation import Preparation
 from gpcn.records.reading import decode, encode, parse
 from gpcn.tasks.metrics import metric_names
-from gpcn.utils.types import UNKNOWN
 
 FORMAT, UNFINISHED = "gpcn-tables", "gpcn-tables-unfinished"
 CELLS_AT_ONCE = 4_000_000

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from gpcn.core.errors import ConfigError, Option, TrainingError
+from gpcn.core.locking import locked_folder
 from gpcn.data.object_storage import remote_url
 from gpcn.data.parts.manifest import Manifest
 from gpcn.distributed.cluster.failures import ClusterFailures
@@ -20,13 +22,11 @@ from gpcn.distributed.cluster.worker_process import WorkerTask, package_versions
 from gpcn.distributed.part_problem import check_supported_on_workers
 from gpcn.distributed.part_run import open_or_create_part_run
 from gpcn.distributed.run_files import RunFiles, fetch_parts_manifest, run_files
-from gpcn.errors import ConfigError, Option, TrainingError
 from gpcn.exec.ray_connection import connect_to_ray, load_ray
-from gpcn.files.locking import locked_folder
 from gpcn.records import layout
+from gpcn.runs.results import RunResult
 from gpcn.training.config import TrainConfig
 from gpcn.training.progress import Listener
-from gpcn.training.runs.results import RunResult
 
 LIMITS = ("max_failures", "controller_failure_limit", "max_preemption_failures")
 

@@ -10,8 +10,8 @@ import contextlib
 from typing import Any, Protocol
 from uuid import uuid4
 
-from gpcn import errors
-from gpcn.errors import GpcnError
+from gpcn.core import errors
+from gpcn.core.errors import GpcnError
 
 SECONDS = 30.0  # for an answer from the cluster
 

@@ -10,9 +10,9 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import GpcnError
 from gpcn.distributed.run_files import RunFiles
-from gpcn.errors import GpcnError
-from gpcn.files.atomic import replacing
 from gpcn.training.observers import ReportProgress
 from gpcn.training.progress import Listener, Progress
 

@@ -18,12 +18,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from gpcn.core.errors import ConfigError, DataError, GpcnError, StorageError
 from gpcn.distributed.cluster.failures import ClusterFailures, Failures
 from gpcn.distributed.cluster.training_progress import progress_observer
 from gpcn.distributed.part_training import train_part
 from gpcn.distributed.run_files import fetched_part, run_files
 from gpcn.distributed.torch_worker_group import TorchWorkerGroup
-from gpcn.errors import ConfigError, DataError, GpcnError, StorageError
 from gpcn.nn.engine.memory import memory_limits
 
 PACKAGES = ("gpcn", "torch", "numpy")

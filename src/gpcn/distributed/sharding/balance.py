@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpcn.core.errors import ConfigError
 from gpcn.distributed.halo import Offsets
-from gpcn.errors import ConfigError
 
 MOST_PARTS = 10_000
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gpcn.core.errors import DataError, Option
+from gpcn.core.types import UNKNOWN
 from gpcn.data.tables.assembly import PARTS
 from gpcn.data.tables.columns import Columns
 from gpcn.data.tables.edge_columns import ROUNDING
@@ -17,9 +19,7 @@ from gpcn.data.tables.edge_ends import SourceTable, refuse_two_kinds
 from gpcn.data.tables.node_labels import read_label_column
 from gpcn.distributed.sharding.stored_tables import shared_column_names, store_tables
 from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
-from gpcn.errors import DataError, Option
 from gpcn.preparation.values import MISSING
-from gpcn.utils.types import UNKNOWN
 
 KNOWN = "FROM pairs WHERE source IS NOT NULL AND target IS NOT NULL"
 IN_MEMORY = f"leave {Option('memory')} out if the graph fits into memory"

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from gpcn.core.errors import ConfigError, Option
+from gpcn.core.extras import require_library
 from gpcn.distributed.halo import Offsets
 from gpcn.distributed.sharding.balance import balanced_offsets, check_parts, fill_empty_parts
-from gpcn.errors import ConfigError, Option
 from gpcn.graph import Graph
-from gpcn.utils.extras import require_library
 
 Order = Literal["kept", "metis"]
 LARGEST = 2**31 - 1  # METIS counts links with 32 bits

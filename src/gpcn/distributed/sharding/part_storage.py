@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpcn.core.errors import ConfigError, Option
+from gpcn.core.locking import locked_folder
 from gpcn.data.object_storage import RemoteFolder, remote_url, url_cache_folder
 from gpcn.data.parts.files import finished_part, part_digests
 from gpcn.data.parts.manifest import Manifest, part_folder
-from gpcn.errors import ConfigError, Option
-from gpcn.files.locking import locked_folder
 from gpcn.records import layout
 
 Progress = Callable[[int, int], None]

@@ -17,8 +17,8 @@ from gpcn.data.parts.tables import PartData
 from gpcn.distributed.sharding.ordering import PartOrder, part_order
 from gpcn.distributed.sharding.part_storage import Progress, part_storage
 from gpcn.graph import Graph, Split
-from gpcn.training.runs.profile import profile_of
-from gpcn.training.runs.run_creation import describe_graph
+from gpcn.runs.profile import profile_of
+from gpcn.runs.run_creation import describe_graph
 
 
 def shard(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpcn.core.errors import DataError
 from gpcn.data.tables.cell_types import CellForm
 from gpcn.data.tables.delimited import stream_table, table_column_names
 from gpcn.distributed.sharding.table_database import TableDatabase
-from gpcn.errors import DataError
 from gpcn.preparation import values
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpcn.core.errors import DataError, Option
+from gpcn.core.types import IntVector
 from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name, text_literal
-from gpcn.errors import DataError, Option
 from gpcn.preparation import roles, values
 from gpcn.preparation.misfits import MisfitError
 from gpcn.preparation.roles import FEW, ID_NAME, SAMPLE, Guess, Role
 from gpcn.preparation.text_encoders import category_texts
-from gpcn.utils.types import IntVector
 
 MOST = 1_000_000  # different values of a column that is no number
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpcn.core.errors import ConfigError, DataError, Option
+from gpcn.core.extras import require_library
 from gpcn.data.tables.delimited import DELIMITERS, table_file_ending
-from gpcn.errors import ConfigError, DataError, Option
-from gpcn.utils.extras import require_library
 
 
 def quoted_name(name: str) -> str:

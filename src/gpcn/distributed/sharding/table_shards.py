@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from gpcn.core.types import IntVector
 from gpcn.data.graph_record import GraphRecord, GraphSource
 from gpcn.data.parts.files import seal_part, write_part_table
 from gpcn.data.parts.manifest import Manifest
@@ -40,7 +41,6 @@ from gpcn.distributed.sharding.table_database import TableDatabase, quoted_name,
 from gpcn.preparation.preparation import Preparation
 from gpcn.tasks.metric_choice import default_metric, positive_class
 from gpcn.tasks.metrics import find_metric
-from gpcn.utils.types import IntVector
 
 
 def shard_tables(

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from gpcn.errors import ConfigError, TrainingError, near_matches
+from gpcn.core.errors import ConfigError, TrainingError, near_matches
+from gpcn.core.extras import require_library
 from gpcn.nn.argument_checks import check_channels, check_count, check_positive
 from gpcn.nn.base import Features
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.residual import ResidualGCN
-from gpcn.utils.extras import require_library
 
 FIXED_STEP = ("midpoint", "rk4", "explicit_adams", "implicit_adams")
 ADAPTIVE_STEP = ("dopri5", "dopri8", "bosh3", "fehlberg2", "adaptive_heun")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.argument_checks import check_channels, check_count, check_same_nodes, check_share
 from gpcn.nn.base import Features
 from gpcn.nn.baselines.label_seeds import LabelSeeds

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.argument_checks import check_channels, check_count, check_positive, check_same_nodes
 from gpcn.nn.base import Features, as_features
 from gpcn.nn.baselines.forest import Forest

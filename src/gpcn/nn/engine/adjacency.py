@@ -21,14 +21,14 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from gpcn.errors import ConfigError, DataError
+from gpcn.core import machine_memory
+from gpcn.core.errors import ConfigError, DataError
+from gpcn.core.tensors import as_array
 from gpcn.graph import Graph
 from gpcn.graph.validation import check_sparse_matrix, edges_to_adjacency
 from gpcn.nn.argument_checks import check_choice
 from gpcn.nn.engine.matrix import check_constant, check_product_type, to_scipy
 from gpcn.nn.engine.operator import SparseOperator
-from gpcn.utils import machine_memory
-from gpcn.utils.tensors import as_array
 
 Normalization: TypeAlias = Literal["symmetric", "row", "column", "none"]
 Direction: TypeAlias = Literal["out", "in", "both"]

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import Function
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.engine.operator import SparseOperator
 from gpcn.nn.engine.randomness import current_generator, draw_seed, generator_for_device
 

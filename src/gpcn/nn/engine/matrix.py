@@ -15,8 +15,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError
-from gpcn.utils.tensors import as_array
+from gpcn.core.errors import ConfigError
+from gpcn.core.tensors import as_array
 
 
 class Matrix(ABC):

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gpcn.errors import TrainingError
-from gpcn.utils.machine_memory import is_refusal
+from gpcn.core.errors import TrainingError
+from gpcn.core.machine_memory import is_refusal
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of mallopt
 LARGEST = (1 << 31) - 1

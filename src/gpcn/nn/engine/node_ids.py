@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 
 def check_node_ids(model: str, num_nodes: int, given: int, node_ids: Tensor | None) -> Tensor | None:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from gpcn.errors import ConfigError, DataError
+from gpcn.core.errors import ConfigError, DataError
 from gpcn.nn.engine.autograd_function import Function
 from gpcn.nn.engine.matrix import CsrMatrix, Matrix, check_product_type, to_scipy
 

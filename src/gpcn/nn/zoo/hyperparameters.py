@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeAlias, cast
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 
 Value: TypeAlias = int | float | bool | str
 WHOLE = re.compile(r"[+-]?[0-9]{1,100}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpcn.errors import ConfigError, near_matches
+from gpcn.core.errors import ConfigError, near_matches
 from gpcn.nn.base import NodeClassifier
 from gpcn.nn.engine import bank as banks
 from gpcn.nn.zoo.baselines import BASELINES

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpcn.errors import ConfigError
+from gpcn.core.errors import ConfigError
 from gpcn.nn.zoo import FAMILY
 from gpcn.nn.zoo.hyperparameters import Value
 from gpcn.paper import rows

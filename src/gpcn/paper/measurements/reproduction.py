@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpcn.errors import ConfigError, near_matches
+from gpcn.core.errors import ConfigError, near_matches
 from gpcn.paper import rows
 from gpcn.paper.evaluations import Evaluations, Progress, Question, answer_groups, load_once, why_dataset_missing
 from gpcn.paper.reference import published

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from gpcn.files.atomic import replacing
+from gpcn.core.atomic import replacing
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper import rows
 from gpcn.paper.measurements import complexity, learned, operators, theory

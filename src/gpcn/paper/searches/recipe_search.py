@@ -13,10 +13,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from gpcn.core.atomic import replacing
+from gpcn.core.errors import CheckpointError
 from gpcn.data.benchmarks import catalog
 from gpcn.data.benchmarks.loading import is_available
-from gpcn.errors import CheckpointError
-from gpcn.files.atomic import replacing
 from gpcn.nn.zoo import FAMILY
 from gpcn.paper.evaluations import Evaluations, Progress, load_once
 from gpcn.paper.reference.published import DATASETS

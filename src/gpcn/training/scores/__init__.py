@@ -1,1 +1,0 @@
-"""How good predictions are: metrics, evaluation, and models compared on the same splits."""

@@ -1,1 +1,0 @@
-"""Small helpers that know nothing of graphs: text, types, memory, optional libraries."""
