@@ -312,7 +312,7 @@ def test_help_says_what_commands_say_of_themselves_and_imports_none_of_them() ->
 def test_a_training_does_not_wait_for_packages_that_it_does_not_use() -> None:
     code = (
         "import sys; import gpcn; from gpcn.cli import train; from gpcn.cli.shared import progress; "
-        "from gpcn.training import runs; from gpcn.search import budget; "
+        "from gpcn.search import budget; "
         "gpcn.train(gpcn.synthesize(nodes=60, splits=1), gpcn.TrainConfig.of('gpcn', epochs=2)); "
         "print(*{'sklearn', 'optuna', 'sqlalchemy', 'networkx', 'torch_geometric', 'pandas'} & set(sys.modules))"
     )
