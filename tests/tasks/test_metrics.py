@@ -117,7 +117,7 @@ def test_a_rare_class_is_judged_by_average_precision(counts: tuple[int, int], me
     assert default_metric(labels, ("fine", "fraud"))[0] == metric
     if counts == (94, 6):
         why = "average_precision is used because only 6.0% of the labelled nodes are 'fraud'"
-        assert default_metric(labels, ("fine", "fraud"))[1] == f"{why}; another metric can be chosen"
+        assert default_metric(labels, ("fine", "fraud"))[1] == f"{why}; set metric to choose another"
         assert "'1'" in str(default_metric(labels)[1])
     assert positive_class(labels, 2) == int(np.argmin(counts))
 

@@ -39,5 +39,5 @@ def default_metric(labels: IntVector, label_names: Sequence[str] | None = None) 
     name = label_names[positive] if label_names is not None else str(positive)
     return "average_precision", (
         f"average_precision is used because only {counts[positive] / counts.sum():.1%} of the labelled nodes are "
-        f"{name!r}; another metric can be chosen"
+        f"{name!r}; set metric to choose another"
     )
