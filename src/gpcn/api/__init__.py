@@ -1,10 +1,11 @@
-"""What was trained, as one kind of object: a run, a comparison, a study, what `auto` chose.
+"""One door per act: command line, Python and scikit-learn are faces of these.
 
 | file | what it does |
 | --- | --- |
-| `folder` | `RunFolder`: predict, explain, evaluate, report |
+| `folder` | `open_run`: what was trained, as one kind of object that predicts, explains, evaluates, reports |
 | `contents` | which kind of folder it is, and which of its runs predict |
 | `prepare` | from what a user names to the graph that is trained on |
-| `start_training` | `train`, `compare` and `auto` from Python |
+| `start_training` | `train`, `compare` and `auto` |
+| `estimator` | `GPCNClassifier`, the scikit-learn face |
 | `scores`, `report_page`, `export` | measures of a split, a page with new tables, a program without gpcn |
 """

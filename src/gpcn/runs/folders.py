@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gpcn.data.graph_record import GraphSource
-from gpcn.data.object_storage import remote_url
 
 
 def with_paths_beside(source: GraphSource, folder: Path) -> GraphSource:
@@ -36,7 +35,7 @@ def lies_beside(location: str, folder: Path) -> bool:
 
     The root of a file system does not count as one, nor does a folder above the user's home, such as `/home`.
     """
-    if remote_url(location) is not None:
+    if "://" in location:  # a URL, also of a kind that is never opened
         return False
     above_home = Path(os.path.expanduser("~")).parents  # noqa: PTH111 - that of pathlib fails where there is no home
     try:
