@@ -79,5 +79,7 @@ def test_a_cluster_trains_from_a_bucket_into_a_bucket(tmp_path: Path, monkeypatc
         assert len(weights(store, "run")) == 2
         assert not [name for name in store.names() if "/.ray/" in name]
         assert not list((tmp_path / "cache").rglob("*.safetensors"))
-        answer = in_process("predict", "s3://bucket/run", "--out", tmp_path / "p.csv")
+        words = ("predict", "s3://bucket/run", "--out", tmp_path / "p.csv")
+        assert "if you trust that, name it with --graph" in in_process(*words).stderr
+        answer = in_process(*words, "--graph", "s3://bucket/parts")
         assert "60 prediction(s)" in answer.stdout, answer.stderr
