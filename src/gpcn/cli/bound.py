@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MovedOptions:
-    """Where the graph of a run lies now."""
+    """The place of a run's graph, if it was moved."""
 
     graph: MovedGraph = None
     nodes: Nodes = None
@@ -31,7 +31,7 @@ class MovedOptions:
 
 @dataclass(frozen=True)
 class BoundOptions:
-    """How the bound is computed."""
+    """The spectrum, coefficients and constants of the bound."""
 
     of: Annotated[
         str, typer.Option("--spectrum", help="singular values, or eigen value moduli as the paper writes.")

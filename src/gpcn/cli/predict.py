@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PredictionOptions:
-    """Which nodes are predicted by which models, and from what probability on they are of the rarer class."""
+    """The nodes to predict, the models that do, and the probability that makes a node one of the rarer class."""
 
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Only nodes without a label.")] = False
     out_of_fold: Annotated[

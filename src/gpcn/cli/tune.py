@@ -39,7 +39,7 @@ ANY_TIME |= {"moved_graph", "nodes"}  # where the graph of a study lies now
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What a new study searches, and on which splits."""
+    """The models, settings and splits of a new study."""
 
     model: Annotated[str, typer.Option("--model", "-m", help="A model, family (GPCN and its kin), or all.")] = "family"
     space: Annotated[str, typer.Option("--space", help="default, or paper: the exact grid of the paper.")] = "default"
@@ -51,7 +51,7 @@ class SearchOptions:
     generation: Annotated[int, typer.Option("--generation", min=2, help="Configurations proposed at a time.")] = 12
 
     def space_of(self, *, directed: bool) -> Space:
-        """What may be tried on a graph with or without directions."""
+        """Return the space to search on a graph with or without directions."""
         from gpcn.search.space import EPOCHS, PATIENCE, Space, models_of
 
         settings, tried = read_settings(self.settings), _read_tried(self.tried)
@@ -69,7 +69,7 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Where trials run, and where they are written down."""
+    """The machines that run trials, and the storage that keeps them."""
 
     engine: Annotated[str, typer.Option("--engine", help="local, or ray.")] = "local"
     address: Annotated[

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, files that appear whole, locks, memory, libraries that may be missing."""
+"""The ground of every room: errors, files that appear whole, locks, memory, libraries that may be missing."""

@@ -1,6 +1,6 @@
 """Every error a user can meet, as one sentence: what, where, found, expected, what to do.
 
-What can be set to mend it stands in the sentence as data, `f"...; choose another {Option('out')}"`, and whoever shows
+An option that mends it stands in the sentence as data, `f"...; choose another {Option('out')}"`, and whoever shows
 the error words that: `--out` on the command line, `out` in Python.
 """
 
@@ -21,7 +21,7 @@ IN_PYTHON = {
     "split": "splits={value!r}",
     **{role: "roles={{{value!r}: " + repr(role) + "}}" for role in ("category", "drop", "text")},
 }
-"""What Python calls options that it has otherwise than by name."""
+"""The words of Python for options that it has otherwise than by name."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where work runs: this process, others of this machine, a Ray cluster; knows callables and payloads, never trainings.
+"""Places where work runs (this process, others of this machine, a Ray cluster); it knows callables and payloads, never trainings.
 
 `Executor` has the contract, which one test suite checks for all of them.
 """

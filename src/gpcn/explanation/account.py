@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Shares:
-    """What something gives to the logit of the predicted class, and to its lead."""
+    """A share of the logit of the predicted class, and of its lead."""
 
     winner: float
     margin: float
@@ -20,7 +20,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class Part:
-    """What a part of the logits (a hop, links, biases) gives."""
+    """The shares of a part of the logits: a hop, links, biases."""
 
     part: str
     winner: float
@@ -29,7 +29,7 @@ class Part:
 
 @dataclass(frozen=True)
 class SourceNode:
-    """What a node gives through one part; `itself` says that it is the node in question."""
+    """The shares of a node through one part; `itself` says that it is the node in question."""
 
     node: str
     label: str | None
@@ -50,7 +50,7 @@ class Source:
 
 @dataclass(frozen=True)
 class FeatureShare:
-    """What a feature gives to the lead: as the node's own, and as a feature of others."""
+    """The share of a feature in the lead: as the node's own, and as a feature of others."""
 
     feature: str
     margin: float
@@ -60,7 +60,7 @@ class FeatureShare:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What another node gives to the lead over all parts, through hops and by links apart."""
+    """The share of another node in the lead over all parts, through hops and by links apart."""
 
     node: str
     label: str | None
@@ -82,7 +82,7 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Why one node is predicted as it is.
+    """The account of one prediction.
 
     Args:
         run: the folder of the run.
@@ -140,7 +140,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class ClassPart:
-    """What a part gives to the mean lead of a class."""
+    """The share of a part in the mean lead of a class."""
 
     part: str
     margin: float
@@ -157,7 +157,7 @@ class BriefExplanation:
 
 @dataclass(frozen=True)
 class ClassFeature:
-    """What a feature gives to the mean lead: directly, and through links, where that can be told."""
+    """The share of a feature in the mean lead: directly, and through links, where that can be told."""
 
     feature: str
     margin: float
@@ -178,7 +178,7 @@ class TypicalNode:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassExplanation:
-    """What carries a class overall.
+    """The account of a class: the mean over its nodes.
 
     Args:
         run: the folder of the run.

@@ -109,7 +109,7 @@ def _mean(weighted: Sequence[tuple[float, Any]]) -> tuple[float, float]:
 
 
 def _by_name(weighted: Sequence[tuple[float, Sequence[Any]]], name: str) -> dict[str, list[tuple[float, Any]]]:
-    """What members say of things of the same name, with their weights; one that says nothing gives nothing."""
+    """Group things of all members by name, with the weights of the members; one without a thing gives nothing to it."""
     together: dict[str, list[tuple[float, Any]]] = {}
     for weight, things in weighted:
         for thing in things:

@@ -59,11 +59,11 @@ class ExplainedModel:
         return f"feature {feature}" if names is None else str(names[feature])
 
     def node_name(self, node: int) -> str:
-        """What a node is called."""
+        """Return the name of a node."""
         return self.graph.node_ids[node] if self.graph.node_ids else str(node)
 
     def label_name(self, node: int) -> str | None:
-        """What its class is called, where that is known."""
+        """Return the name of its class, where that is known."""
         label, names = int(self.graph.labels[node]), self.graph.label_names
         return None if label == UNKNOWN else names[label] if names else str(label)
 

@@ -1,1 +1,1 @@
-"""What is written to disk and read back: plain data as typed records (`reading`), how files are called (`layout`)."""
+"""Documents on disk: plain data as typed records (`reading`), with a checksum (`sealed`), names of files (`layout`)."""

@@ -1,4 +1,4 @@
-"""What a study found, as data: the best configurations, how far each setting matters, how it went."""
+"""The findings of a study as data: the best configurations, how far each setting matters, how it went."""
 
 from __future__ import annotations
 

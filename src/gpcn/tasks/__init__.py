@@ -1,4 +1,4 @@
-"""What is asked of a node: tasks, and the metrics that judge their predictions."""
+"""Tasks, that is, questions asked of every node, and the metrics that judge their predictions."""
 
 from gpcn.tasks import class_metrics  # its metrics are known from here on
 

@@ -1,4 +1,4 @@
-"""How far the confidence of predictions is from how often they are right."""
+"""The calibration error: the distance of the confidence of predictions from the share that is right."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _guarded(run: Callable[[list[str]], int], words: Sequence[str]) -> int:
 
 
 class _room_for_torch:  # noqa: N801
-    """Where PyTorch is imported inside, `ulimit -v` must leave room for it: half loaded, it aborts the process."""
+    """Refuse to import PyTorch inside where `ulimit -v` leaves no room for it: half loaded, it aborts the process."""
 
     def __enter__(self) -> None:
         sys.meta_path.insert(0, self)

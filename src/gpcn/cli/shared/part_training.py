@@ -51,7 +51,7 @@ class ClusterOptions:
 
     @property
     def given(self) -> bool:
-        """Whether somebody asked for a cluster, if incompletely."""
+        """True where any of these options was named."""
         return (self.engine, self.workers, self.address, self.log_format) != (None, None, None, None)
 
 

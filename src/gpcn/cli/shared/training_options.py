@@ -99,7 +99,7 @@ class SplitOptions:
 
 @dataclass(frozen=True)
 class TrainingGraph:
-    """How a graph to train on is read, split and judged, and the seed of every draw."""
+    """Reading, splits and metric of a graph to train on, and the seed of every draw."""
 
     reading: GraphOptions
     splitting: SplitOptions
@@ -126,7 +126,7 @@ class TrainingGraph:
 
 @dataclass(frozen=True)
 class SplitWork:
-    """Which splits are trained, how many at once, and on what."""
+    """The splits to train, how many at once, and the device."""
 
     splits: SplitNumbers = None
     jobs: Jobs = None
